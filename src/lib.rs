@@ -1,20 +1,20 @@
 //! Hermes: a full-screen terminal agent.
 //!
 //! `docs/ARCHITECTURE.md` explains the house; `tests/tidy.rs` keeps it. The layers, from the inside out:
-//! *core* (`app`, `agent::turn`, `policy`, `text`), *adapters* (`llm`, `exec`, `store`, `tools`, `knowledge`, `term`,
+//! *core* (`app`, `agent::turn`, `policy`, `text`), *adapters* (`llm`, `exec`, `store`, `tools`, `context`, `term`,
 //! `config`) and *shell* (`runtime`, `agent::runner`, `ui`, `cli`).
 
 pub mod agent;
 pub mod app;
+pub mod backends;
 pub mod cli;
 pub mod config;
+pub mod context;
 pub mod environment;
 pub mod exec;
-pub mod knowledge;
 pub mod llm;
 pub mod lock;
 pub mod mcp;
-pub mod places;
 pub mod plugins;
 pub mod policy;
 pub mod runtime;

@@ -77,7 +77,7 @@ impl World {
             exec: exec.clone(),
             dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain).with_secrets(secrets)),
             extensions: hermes::plugins::Extensions::default(),
-            places: hermes::places::Places::default(),
+            backends: hermes::backends::Backends::default(),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };

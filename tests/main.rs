@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod agent;
+mod backends;
 mod docs;
 mod e2e;
 #[allow(dead_code, reason = "the measures use some of it, the tests the rest")]
 mod harness;
 mod judge;
-mod places;
 mod tidy;

@@ -6,10 +6,10 @@ pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 
+use crate::backends::Lacks;
 use crate::config::held::Change;
 use crate::llm::Effort;
 use crate::llm::message::{Item, SessionId, Usage};
-use crate::places::Lacks;
 use crate::policy::{Approval, ApprovalId, Decision, Mode, Payload, Preview, Target};
 use crate::text::format;
 use serde::{Deserialize, Serialize};

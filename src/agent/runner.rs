@@ -56,7 +56,7 @@ pub struct Deps {
     pub models: Models,
     pub dispatch: Arc<Dispatch>,
     /// Where commands run and files are.
-    pub places: crate::places::Places,
+    pub backends: crate::backends::Backends,
     pub world: Arc<dyn crate::policy::World>,
     /// Hooks and plugins.
     pub extensions: crate::plugins::Extensions,
@@ -271,7 +271,7 @@ impl Runner {
         let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded, deps.places.kind()),
+            rules(&deps.loaded, deps.backends.kind()),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,

@@ -66,8 +66,8 @@ pub fn screen(model: &mut Model) {
     let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else { return };
     selection.keep(&screen);
     // the caret went to a line that is not there
-    let places = screen.places();
-    let (Some(first), Some(last), true) = (places.first(), places.last(), caret) else { return };
+    let backends = screen.backends();
+    let (Some(first), Some(last), true) = (backends.first(), backends.last(), caret) else { return };
     if screen.scrollback == 0 {
         selection.to.place = selection.to.place.max(*first);
     }

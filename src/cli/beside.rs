@@ -1,9 +1,9 @@
 //! What runs beside the program: hooks, plugins and MCP servers, started, waited for and ended in one place.
 
+use crate::backends::Backends;
 use crate::config::{Loaded, OnHangup};
 use crate::exec::Exec;
 use crate::mcp::{self, Mcp};
-use crate::places::Places;
 use crate::plugins::Extensions;
 use crate::plugins::consent::Standing;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ pub struct Beside {
     pub extensions: Extensions,
     pub mcp: Mcp,
     pub exec: Exec,
-    pub places: Places,
+    pub backends: Backends,
     pub loaded: Arc<Loaded>,
 }
 
@@ -116,17 +116,17 @@ impl Beside {
     async fn end(&self, kill: bool) {
         tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
         self.exec.shutdown(kill).await;
-        leave(self.places.clone()).await;
+        leave(self.backends.clone()).await;
     }
 }
 
 /// Leaves where commands ran, within bounds; says on standard error what that waits for and what could not be kept.
-pub async fn leave(places: Places) {
-    let label = places.label();
+pub async fn leave(backends: Backends) {
+    let label = backends.label();
     let say = |text: &str| {
         writeln!(std::io::stderr(), "hermes: {text}").ok();
     };
-    let mut left = tokio::task::spawn_blocking(move || places.leave());
+    let mut left = tokio::task::spawn_blocking(move || backends.leave());
     let mut done = tokio::time::timeout(SOON, &mut left).await;
     if done.is_err() {
         say(&format!("leaving {label}: it has not answered yet (at most {} s)", AT_MOST.as_secs()));

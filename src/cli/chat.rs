@@ -157,7 +157,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         registry: Arc::clone(&house.registry),
         extensions: beside.extensions.clone(),
         mcp: beside.mcp.clone(),
-        places: beside.places.clone(),
+        backends: beside.backends.clone(),
         policy: Arc::clone(&house.deps.policy),
     };
     let exec = house.deps.exec.clone();
@@ -169,9 +169,9 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
     };
     if !args.demo {
         // What an earlier run left behind; the first frame does not wait for it.
-        let places = beside.places.clone();
+        let backends = beside.backends.clone();
         tokio::spawn(async move {
-            let (here, there) = (exec.clone(), Arc::new(move |left: &FarLeft| places.seek(left)));
+            let (here, there) = (exec.clone(), Arc::new(move |left: &FarLeft| backends.seek(left)));
             if tokio::task::spawn_blocking(move || here.recover()).await.is_ok() {
                 exec.seek(there).await;
             }
@@ -189,9 +189,9 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
 /// The text of skills that `--skills` names.
 pub fn skill_texts(names: &[String], base: &Base) -> anyhow::Result<Vec<String>> {
     if !names.is_empty() {
-        crate::knowledge::skills::extract(&base.paths)?;
+        crate::context::skills::extract(&base.paths)?;
     }
-    let known = crate::knowledge::skills::discover(&base.paths, &base.loaded.config.skills);
+    let known = crate::context::skills::discover(&base.paths, &base.loaded.config.skills);
     names
         .iter()
         .map(|name| {

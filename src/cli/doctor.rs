@@ -5,7 +5,7 @@ mod place;
 mod sandbox;
 
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Look, theme::Canvas};
-use crate::knowledge::skills;
+use crate::context::skills;
 use crate::tools::offer::Offer;
 use crate::tools::registry::Registry;
 use clap::Args;

@@ -1,8 +1,8 @@
 //! `hermes files`: brings files to the place where commands run, and back.
 
 use super::setup;
+use crate::backends::{Backends, Moved, pull, push};
 use crate::exec::{Exec, ExecOptions};
-use crate::places::{Moved, Places, pull, push};
 use anyhow::Context as _;
 use clap::Subcommand;
 use std::io::Write;
@@ -44,13 +44,13 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         secret_names: setup::key_names(&base.loaded.config),
         ..ExecOptions::default()
     });
-    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd, setup::service_keys(&base.loaded));
+    let backends = Backends::new(terminal, &exec, &base.paths.home, &base.cwd, setup::service_keys(&base.loaded));
     let (is_push, way) = match command {
         Command::Push(way) => (true, way),
         Command::Pull(way) => (false, way),
     };
     let (json, cwd) = (way.json, base.cwd.clone());
-    let (there, stop) = (places.clone(), CancellationToken::new());
+    let (there, stop) = (backends.clone(), CancellationToken::new());
     let stopped = stop.clone();
     let mut work = tokio::task::spawn_blocking(move || transfer(&there, &way, is_push, &cwd, &stopped));
     let moved = tokio::select! {
@@ -58,11 +58,11 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         _ = tokio::signal::ctrl_c() => {
             stop.cancel();
             // What still connects is given up by that.
-            super::beside::leave(places.clone()).await;
+            super::beside::leave(backends.clone()).await;
             work.await
         }
     };
-    super::beside::leave(places).await;
+    super::beside::leave(backends).await;
     let moved = match moved? {
         Err(error) if stop.is_cancelled() => {
             writeln!(std::io::stderr(), "hermes: {error}").ok();
@@ -77,11 +77,17 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
     Ok(0)
 }
 
-fn transfer(places: &Places, way: &Way, is_push: bool, cwd: &Path, stop: &CancellationToken) -> anyhow::Result<Moved> {
+fn transfer(
+    backends: &Backends,
+    way: &Way,
+    is_push: bool,
+    cwd: &Path,
+    stop: &CancellationToken,
+) -> anyhow::Result<Moved> {
     if let Some(kind) = &way.backend {
-        places.choose(kind)?;
+        backends.choose(kind)?;
     }
-    let there = places.current().context(
+    let there = backends.current().context(
         "commands run on this machine (terminal.backend is local): name another place with --backend, or set it",
     )?;
     let begin = there.begin()?;

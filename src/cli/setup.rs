@@ -5,6 +5,7 @@ use super::beside::Beside;
 use crate::agent::Models;
 use crate::agent::frozen::Frozen;
 use crate::agent::runner::Deps;
+use crate::backends::{Backends, Keys, Worlds};
 use crate::config::Config;
 use crate::config::OnInput;
 use crate::config::load::{self, Loaded, Sources};
@@ -12,7 +13,6 @@ use crate::config::paths::{Paths, expand_home};
 use crate::exec::{Exec, ExecOptions, Hidden, Notice, ProcessEvent};
 use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
-use crate::places::{Keys, Places, Worlds};
 use crate::plugins::Extensions;
 use crate::plugins::host::Options;
 use crate::policy::World;
@@ -172,8 +172,8 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         accept_hooks: base.accept_hooks,
     });
     let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home).within(base.border()));
-    let places = Places::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
-    let world: Arc<dyn World> = Arc::new(Worlds::new(here, places.clone()));
+    let backends = Backends::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
+    let world: Arc<dyn World> = Arc::new(Worlds::new(here, backends.clone()));
     let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
     if let Some(script) = script {
         models = models.scripted(script);
@@ -197,7 +197,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
                 .with_secrets(base.secrets.clone())
                 .with_hooks(Arc::new(extensions.clone())),
         ),
-        places,
+        backends,
         world,
         extensions,
         policy: Arc::new(Frozen::new(base.paths.clone(), Arc::clone(&base.sources))),
@@ -206,7 +206,7 @@ pub fn house(base: &Base, script: Option<Arc<dyn Provider>>, headless: bool) -> 
         extensions: deps.extensions.clone(),
         mcp,
         exec: deps.exec.clone(),
-        places: deps.places.clone(),
+        backends: deps.backends.clone(),
         loaded: Arc::clone(&base.loaded),
     };
     House { deps, notices, processes, registry, beside }

@@ -95,7 +95,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
     let config = &base.loaded.config;
     let port = Arc::new(Port::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
-    let rules = crate::agent::rules(&base.loaded, house.deps.places.kind());
+    let rules = crate::agent::rules(&base.loaded, house.deps.backends.kind());
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
     let gate = gate.with_log(house.deps.store.clone());
@@ -108,7 +108,7 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         unconfined: false,
         closed: Default::default(),
         exec: house.deps.exec.clone(),
-        places: house.deps.places.clone(),
+        backends: house.deps.backends.clone(),
         world: Arc::clone(&house.deps.world),
         files: Arc::default(),
         agent: port,

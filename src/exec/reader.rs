@@ -82,11 +82,11 @@ pub(crate) struct Duty {
 }
 
 /// A thread that waits for the process that it will look after.
-pub(crate) struct Seat {
+pub(crate) struct Lease {
     reader: SyncSender<Reader>,
 }
 
-impl Seat {
+impl Lease {
     /// Starts the thread. It ends when nothing comes.
     pub(crate) fn new() -> std::io::Result<Self> {
         let (reader, taken) = sync_channel::<Reader>(1);

@@ -52,7 +52,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());
-            let ground = Ground::of(&context.places);
+            let ground = Ground::of(&context.backends);
             let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, (&ground, &facts.cwd)).await;
             match files {
                 Ok(files) => LoadReply::Files { session, files },
@@ -109,7 +109,7 @@ async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Resul
     let gone = || "that prompt is no longer in the conversation".to_owned();
     let session = facts.session.as_ref().ok_or_else(gone)?;
     let blobs = Blobs::new(context.paths.history());
-    let ground = Ground::of(&context.places);
+    let ground = Ground::of(&context.backends);
     let ground = (&ground, facts.cwd.as_path());
     let seen = crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, ground).await;
     seen.map_err(|error| error.to_string())?.ok_or_else(gone)
@@ -239,10 +239,10 @@ async fn knowledge(context: Context, facts: Facts) -> Knowledge {
     let (ready, _) = listing.counts();
     let cwd = facts.cwd;
     let summary = tokio::task::spawn_blocking(move || {
-        if let Err(error) = crate::knowledge::skills::extract(&context.paths) {
+        if let Err(error) = crate::context::skills::extract(&context.paths) {
             tracing::warn!("bundled skills were not put on disk: {error}");
         }
-        crate::knowledge::Knowledge::read(&context.paths, &context.loaded.config, &cwd, None).summary()
+        crate::context::Knowledge::read(&context.paths, &context.loaded.config, &cwd, None).summary()
     })
     .await
     .unwrap_or_default();

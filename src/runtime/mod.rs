@@ -138,7 +138,7 @@ impl Screen {
         let (replies, mut heard) = mpsc::channel(64);
         let mut hands = effects::Hands::new(&workers, &context, replies);
         let mut agent_gone = false;
-        let (mcp, places) = (context.mcp.clone(), context.places.clone());
+        let (mcp, backends) = (context.mcp.clone(), context.backends.clone());
         let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
         let start = crate::app::start(&mut self.model);
@@ -166,7 +166,7 @@ impl Screen {
                     }
                     effects::Then::Leave { code, demo } => {
                         // The agent may be waiting for a machine that is on its way.
-                        places.give_up();
+                        backends.give_up();
                         hands.leave(&mut workers, &mut heard).await;
                         // The shell that comes next must find all that is typed once the terminal is its own.
                         input.stop().await;
@@ -318,7 +318,7 @@ pub struct Context {
     pub registry: Arc<crate::tools::registry::Registry>,
     pub extensions: crate::plugins::Extensions,
     pub mcp: crate::mcp::Mcp,
-    pub places: crate::places::Places,
+    pub backends: crate::backends::Backends,
     /// The files of the policy: what the screen writes for the person goes through it.
     pub policy: Arc<crate::agent::frozen::Frozen>,
 }

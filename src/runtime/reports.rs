@@ -115,7 +115,7 @@ fn memory(context: &Context) -> String {
 }
 
 fn skills(context: &Context) -> String {
-    let skills = crate::knowledge::skills::discover(&context.paths, &context.loaded.config.skills);
+    let skills = crate::context::skills::discover(&context.paths, &context.loaded.config.skills);
     skills.iter().map(|skill| format!("{}\n  {}\n", skill.name, skill.description)).collect()
 }
 

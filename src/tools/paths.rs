@@ -2,8 +2,8 @@
 
 use super::similarity;
 use super::spec::{ToolCtx, ToolError};
+use crate::backends::Files;
 use crate::lock::lock;
-use crate::places::Files;
 use crate::policy::files::blocked_device;
 use std::path::{Component, Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub struct Place {
 /// # Errors
 /// When it cannot be reached; says why and what to do.
 pub fn ready(ctx: &ToolCtx) -> Result<(), ToolError> {
-    match ctx.places.current() {
+    match ctx.backends.current() {
         Some(there) => {
             let from = cwd(ctx);
             let folder = there.arrive(&ctx.task, &from, from != ctx.workspace);
@@ -177,9 +177,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_that_is_not_there_means_no_tool_touches_this_machine() {
+        use crate::backends::Backends;
         use crate::config::TerminalConfig;
         use crate::llm::message::Outcome;
-        use crate::places::Places;
         use serde_json::json;
         let mut bench = crate::tools::testing::Bench::new();
         let home = tempfile::tempdir().unwrap();
@@ -189,8 +189,8 @@ mod tests {
             docker_program: bench.path("no-such-engine").display().to_string(),
             ..TerminalConfig::default()
         };
-        bench.places =
-            Places::new(&terminal, &crate::tools::testing::exec(), home.path(), &bench.path(""), Default::default());
+        bench.backends =
+            Backends::new(&terminal, &crate::tools::testing::exec(), home.path(), &bench.path(""), Default::default());
         let patch = "*** Begin Patch\n*** Add File: n.txt\n+x\n*** End Patch";
         for (tool, args) in [
             ("terminal", json!({"command": "touch n.txt"})),

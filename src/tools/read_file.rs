@@ -8,9 +8,9 @@ use super::file::encoding::Encoding;
 use super::gutter;
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::backends::{Files, Kind as FileKind};
 use crate::llm::message::Image;
 use crate::lock::lock;
-use crate::places::{Files, Kind as FileKind};
 use crate::policy::Intent;
 use crate::text::format;
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
@@ -170,7 +170,7 @@ impl ReadCall {
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
         let line_chars = ctx.config.tool_output.max_line_length;
         // The log of a command holds all that its terminal got, colours and progress bars too.
-        let terminal = ctx.places.current().is_none() && ctx.exec.is_log(&self.place.path);
+        let terminal = ctx.backends.current().is_none() && ctx.exec.is_log(&self.place.path);
         // Numbers, line ends and quotes take more as JSON.
         let chars = ctx.room.even_share().min(ctx.room.step) / 4 * 3;
         Wanted { offset: self.offset, limit: self.limit, line_chars, chars, terminal }
@@ -178,7 +178,7 @@ impl ReadCall {
 
     /// A copy of a file of another machine, gone with the value; `None` for a file of this one.
     fn here(&self, ctx: &ToolCtx) -> Result<Option<tempfile::TempPath>, ToolError> {
-        let Some(there) = ctx.places.current() else { return Ok(None) };
+        let Some(there) = ctx.backends.current() else { return Ok(None) };
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::FileTooLarge => {
                 let why = "is too large to be fetched; read a part of it with sed or tail in the terminal";

@@ -6,7 +6,7 @@ mod there;
 
 use super::paths::{self, Place};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::places::Reach;
+use crate::backends::Reach;
 use crate::policy::Intent;
 use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
@@ -226,7 +226,7 @@ impl Call for SearchCall {
         Box::pin(async move {
             let bounds = Bounds { deadline: Instant::now() + TIMEOUT, cancel: ctx.cancel.clone() };
             let closed = ctx.closed.clone();
-            let there = ctx.places.current();
+            let there = ctx.backends.current();
             let work = move || {
                 // The folder itself was judged: where that is closed, somebody has opened it.
                 if !closed.has(&self.place.path) {

@@ -1,10 +1,10 @@
 //! What a tool is: data for the model and the screen, and a two-step call that plans before it acts.
 
 use super::offer::Among;
+use crate::backends::{Backends, Files};
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
-use crate::places::{Files, Places};
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
 use futures::future::BoxFuture;
@@ -228,7 +228,7 @@ pub struct ToolCtx {
     pub unconfined: bool,
     pub exec: Exec,
     /// Where commands run and files are.
-    pub places: Places,
+    pub backends: Backends,
     pub world: Arc<dyn World>,
     /// What this session has read and written, for stale-write warnings and repeated reads.
     pub files: Arc<Mutex<FileLedger>>,
@@ -247,7 +247,7 @@ pub struct ToolCtx {
 impl ToolCtx {
     /// The files of the place where work is done.
     pub fn disk(&self) -> Arc<dyn Files> {
-        match self.places.current() {
+        match self.backends.current() {
             Some(there) => there,
             None => Arc::new(super::file::Disk),
         }

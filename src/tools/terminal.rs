@@ -21,8 +21,8 @@ pub use sudo::rewrite_sudo;
 pub use summary::{one_line, shell_summary};
 
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::backends::{Kind, Remote};
 use crate::lock::lock;
-use crate::places::{Kind, Remote};
 use crate::policy::Intent;
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ struct Command {
 
 fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     super::paths::ready(ctx)?;
-    let there = ctx.places.current();
+    let there = ctx.backends.current();
     let line = match args.get("command") {
         Some(Value::String(line)) if !line.trim().is_empty() => line.clone(),
         Some(Value::String(_)) | None => return Err(ToolError::Args("`command` is missing or empty".into())),

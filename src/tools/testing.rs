@@ -27,7 +27,7 @@ pub struct Bench {
     pub agent: Arc<Person>,
     pub dispatch: Dispatch,
     pub config: Arc<Config>,
-    pub places: crate::places::Places,
+    pub backends: crate::backends::Backends,
     pub room: crate::tools::room::Room,
     files: Arc<Mutex<FileLedger>>,
 }
@@ -47,7 +47,7 @@ impl Bench {
             agent: Arc::default(),
             dispatch: Dispatch::new(Arc::new(registry), mask),
             config: Arc::default(),
-            places: Default::default(),
+            backends: Default::default(),
             room: Default::default(),
             files: Arc::default(),
         }
@@ -101,7 +101,7 @@ impl Bench {
             unconfined: false,
             closed: Default::default(),
             exec: exec(),
-            places: self.places.clone(),
+            backends: self.backends.clone(),
             world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),
             agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,

@@ -187,10 +187,10 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
     // as few columns as will do, as many as can be read
     let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
     let columns = cells(list.len()).div_ceil(most).clamp(1, readable);
-    let places = usize::from(most) * usize::from(columns);
-    let left = if list.len() > places {
+    let backends = usize::from(most) * usize::from(columns);
+    let left = if list.len() > backends {
         list.sort_by_key(|entry| entry.direct);
-        let page = places.saturating_sub(1).max(1);
+        let page = backends.saturating_sub(1).max(1);
         let from = chord.page % list.len().div_ceil(page) * page;
         let all = list.len();
         list = list.into_iter().skip(from).take(page).collect();

@@ -23,7 +23,7 @@ pub enum Mode {
 
 /// The places of a frame. Empty rectangles are not drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct Backends {
     pub title: Rect,
     pub strip: Rect,
     pub conversation: Rect,
@@ -72,16 +72,16 @@ pub fn column(model: &Model, area: Rect, mode: Mode) -> Rect {
 }
 
 /// Stacks the panes; `field` is the number of text rows of the composer.
-pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
+pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Backends {
     let column = column(model, area, mode);
-    let mut places = Places::default();
+    let mut backends = Backends::default();
     let (mut top, mut bottom) = (area.y, area.bottom());
     if mode != Mode::Narrow {
-        places.title = Rect { height: 1, ..area };
+        backends.title = Rect { height: 1, ..area };
         top += 1;
     }
     if mode == Mode::Medium {
-        places.strip = Rect { y: top, height: 1, ..area };
+        backends.strip = Rect { y: top, height: 1, ..area };
         top += 1;
     }
     if area.height >= 28 {
@@ -89,7 +89,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     }
     if model.config.display.status_bar {
         bottom -= 1;
-        places.status = Rect { y: bottom, height: 1, ..area };
+        backends.status = Rect { y: bottom, height: 1, ..area };
     }
     let padding = if area.height >= 28 { 2 } else { 0 };
     // A program that needs a whole screen gets the whole of a small one while it has the keys.
@@ -97,7 +97,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let whole = large && mode == Mode::Narrow && model.processes.pane.open && model.focus == Pane::Terminal;
     let height = if whole { 0 } else { (field + padding).min(bottom.saturating_sub(top) / 2).max(1) };
     bottom -= height;
-    places.composer = Rect { y: bottom, height, ..column };
+    backends.composer = Rect { y: bottom, height, ..column };
     if let Mode::Wide | Mode::Medium = mode {
         // Air over the composer, which the strip of queued prompts may take.
         bottom -= 1;
@@ -111,34 +111,34 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let waiting = waiting.min(bottom.saturating_sub(top) / 3);
     if waiting > 0 {
         bottom = if mode == Mode::Narrow { bottom } else { bottom + 1 } - waiting;
-        places.queue = Rect { y: bottom, height: waiting, ..column };
+        backends.queue = Rect { y: bottom, height: waiting, ..column };
     }
     let body = bottom.saturating_sub(top);
-    places.conversation = Rect { y: top, height: body, ..column };
-    places.shared = (top, bottom);
+    backends.conversation = Rect { y: top, height: body, ..column };
+    backends.shared = (top, bottom);
     if model.processes.pane.open {
         let share = if large { model.processes.pane.large } else { model.processes.pane.height };
         let wanted = (u32::from(body) * u32::from(share.clamp(100, 900)) / 1000) as u16;
         if whole || mode == Mode::Narrow && body < 16 {
             // No room for both: the focused one.
             if model.focus == Pane::Terminal {
-                places.terminal = Some(places.conversation);
-                places.conversation.height = 0;
+                backends.terminal = Some(backends.conversation);
+                backends.conversation.height = 0;
             }
         } else if body >= 9 {
             let height = wanted.clamp(4, body - 5);
-            places.conversation.height = body - height;
-            places.terminal = Some(Rect { y: bottom - height, height, ..column });
+            backends.conversation.height = body - height;
+            backends.terminal = Some(Rect { y: bottom - height, height, ..column });
         }
     }
     let rows = super::notices::height(model, column.width).min(bottom.saturating_sub(top));
     // over the terminal pane, never on the rows of its program
-    let floor = places.terminal.map_or(bottom, |terminal| terminal.y);
+    let floor = backends.terminal.map_or(bottom, |terminal| terminal.y);
     let rows = rows.min(floor.saturating_sub(top));
-    places.notices = Rect { y: floor - rows, height: rows, ..column };
+    backends.notices = Rect { y: floor - rows, height: rows, ..column };
     // Rows of their own where there is room: a notice must not hide the last words of an answer.
-    if places.conversation.height >= rows + 4 {
-        places.conversation.height -= rows;
+    if backends.conversation.height >= rows + 4 {
+        backends.conversation.height -= rows;
     }
     let sidebar = match (mode, model.sidebar.shown) {
         (Mode::Wide, _) if stands_beside(model) => {
@@ -147,14 +147,14 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
         }
         (Mode::Medium | Mode::Narrow, Some(true)) => {
             let width = overlay_width(model, area);
-            let y = places.title.height + places.strip.height;
+            let y = backends.title.height + backends.strip.height;
             let height = area.height.saturating_sub(y + 1);
             Some(Rect { x: area.right() - width, y: area.y + y, width, height })
         }
         _ => None,
     };
-    places.sidebar = sidebar;
-    places
+    backends.sidebar = sidebar;
+    backends
 }
 
 /// Rows of the conversation that a docked question leaves at least.
@@ -162,20 +162,20 @@ const LEAST: u16 = 2;
 
 /// Makes room for a question of so many rows at the bottom, in place of the composer: the end of the conversation and the
 /// terminal pane stand above it, the pane with its size. `false`: there is no room, and it lies over them.
-pub fn dock(places: &mut Places, rows: u16) -> bool {
-    let floor = places.composer.bottom();
-    let need = (places.shared.1 + rows).saturating_sub(floor);
-    if rows == 0 || places.composer.height == 0 || places.conversation.height < need + LEAST {
+pub fn dock(backends: &mut Backends, rows: u16) -> bool {
+    let floor = backends.composer.bottom();
+    let need = (backends.shared.1 + rows).saturating_sub(floor);
+    if rows == 0 || backends.composer.height == 0 || backends.conversation.height < need + LEAST {
         return false;
     }
-    places.conversation.height -= need;
-    if let Some(terminal) = &mut places.terminal {
+    backends.conversation.height -= need;
+    if let Some(terminal) = &mut backends.terminal {
         terminal.y -= need;
     }
-    places.notices.y = places.notices.y.saturating_sub(need);
-    places.shared.1 -= need;
-    places.composer.height = 0;
-    places.queue.height = 0;
+    backends.notices.y = backends.notices.y.saturating_sub(need);
+    backends.shared.1 -= need;
+    backends.composer.height = 0;
+    backends.queue.height = 0;
     true
 }
 

@@ -65,44 +65,44 @@ fn screen(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
-    let mut places = layout::arrange(model, area, mode, field.rows);
-    let place = model.modals.last().map(|top| modal_place(model, top, area, mode, places.status));
+    let mut backends = layout::arrange(model, area, mode, field.rows);
+    let place = model.modals.last().map(|top| modal_place(model, top, area, mode, backends.status));
     let docked = match (model.modals.last(), place) {
-        (Some(top), Some(place)) => layout::dock(&mut places, modal::docks(model, top, place)),
+        (Some(top), Some(place)) => layout::dock(&mut backends, modal::docks(model, top, place)),
         _ => false,
     };
-    layout.shared = places.shared;
+    layout.shared = backends.shared;
     layout.docked = docked;
-    chrome::title(model, paint, places.title);
-    chrome::strip(model, paint, places.strip);
+    chrome::title(model, paint, backends.title);
+    chrome::strip(model, paint, backends.strip);
     let mut cursor = None;
-    if !places.conversation.is_empty() {
-        layout.panes.push((crate::app::model::Pane::Conversation, to_area(places.conversation)));
-        cursor = transcript::draw(model, cache, paint, places.conversation, layout);
+    if !backends.conversation.is_empty() {
+        layout.panes.push((crate::app::model::Pane::Conversation, to_area(backends.conversation)));
+        cursor = transcript::draw(model, cache, paint, backends.conversation, layout);
     }
-    if let Some(place) = places.terminal {
+    if let Some(place) = backends.terminal {
         cursor = terminal::draw(model, paint, place, layout).or(cursor);
     }
-    chrome::queue(model, paint, places.queue, layout);
-    let caret = composer::draw(model, paint, places.composer, &field, layout);
+    chrome::queue(model, paint, backends.queue, layout);
+    let caret = composer::draw(model, paint, backends.composer, &field, layout);
     if model.focus == crate::app::model::Pane::Composer {
         cursor = caret;
     }
-    chrome::status(model, paint, places.status);
-    if let Some(place) = places.sidebar {
+    chrome::status(model, paint, backends.status);
+    if let Some(place) = backends.sidebar {
         cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
     if model.modals.is_empty() {
-        notices::draw(model, paint, places.notices);
+        notices::draw(model, paint, backends.notices);
     }
-    composer::completion(model, paint, places.composer, places.conversation);
+    composer::completion(model, paint, backends.composer, backends.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;
     }
     if let Some((top, place)) = model.modals.last().zip(place) {
         cursor = modal::draw(model, top, paint, place, docked, layout);
         // Half of a notice beside the frame would be noise.
-        notices::draw(model, paint, beside(places.notices, paint.over));
+        notices::draw(model, paint, beside(backends.notices, paint.over));
     }
     cursor
 }

@@ -35,7 +35,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
         return None;
     }
     let screen = pane.screen.as_ref()?;
-    let rows = screen.rows.iter().zip(screen.places()).take(usize::from(body.height));
+    let rows = screen.rows.iter().zip(screen.backends()).take(usize::from(body.height));
     for (index, (line, place)) in rows.enumerate() {
         let at = row(body, index as u16);
         paint.line(at, line);

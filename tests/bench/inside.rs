@@ -61,7 +61,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         unconfined: false,
         closed: Default::default(),
         exec,
-        places: Default::default(),
+        backends: Default::default(),
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
         agent: Arc::new(Port::alone()),

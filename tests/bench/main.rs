@@ -11,6 +11,7 @@
     dead_code
 )]
 
+mod backends;
 mod files;
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]
@@ -18,7 +19,6 @@ mod harness;
 mod inside;
 mod judge;
 mod measures;
-mod places;
 mod proc;
 mod processes;
 mod sandbox;

@@ -32,7 +32,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),
     ("processes", crate::processes::processes),
-    ("places", crate::places::places),
+    ("backends", crate::backends::backends),
     ("sandbox", crate::sandbox::sandbox),
 ];
 

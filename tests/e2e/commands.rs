@@ -47,13 +47,13 @@ fn pdf(content: &str) -> Vec<u8> {
         stream("/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources 7 0 R", "/X Do"),
         "<< /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >>".to_owned(),
     ];
-    let (mut pdf, mut places) = ("%PDF-1.4\n".to_owned(), String::new());
+    let (mut pdf, mut backends) = ("%PDF-1.4\n".to_owned(), String::new());
     for (index, object) in objects.iter().enumerate() {
-        places.push_str(&format!("{:010} 00000 n \n", pdf.len()));
+        backends.push_str(&format!("{:010} 00000 n \n", pdf.len()));
         pdf.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
     }
     let (start, size) = (pdf.len(), objects.len() + 1);
-    pdf.push_str(&format!("xref\n0 {size}\n0000000000 65535 f \n{places}"));
+    pdf.push_str(&format!("xref\n0 {size}\n0000000000 65535 f \n{backends}"));
     pdf.push_str(&format!("trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"));
     pdf.into_bytes()
 }

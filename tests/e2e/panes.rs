@@ -23,11 +23,11 @@ fn drag(term: &mut Term, from: (usize, usize), to: (usize, usize)) {
 /// Column and row where a text stands.
 fn find(term: &Term, text: &str) -> (usize, usize) {
     let screen = term.text();
-    let places = screen
+    let backends = screen
         .lines()
         .enumerate()
         .filter_map(|(row, line)| line.find(text).map(|at| (line[..at].chars().count(), row)));
-    places.last().unwrap_or_else(|| panic!("no {text:?} on the screen:\n{screen}"))
+    backends.last().unwrap_or_else(|| panic!("no {text:?} on the screen:\n{screen}"))
 }
 
 /// Whether this text was sent to the clipboard of the terminal.

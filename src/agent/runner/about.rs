@@ -71,7 +71,7 @@ impl Runner {
         self.session.created = true;
         let new = crate::store::NewSession {
             id: self.session.id.clone(),
-            cwd: match self.deps.places.current() {
+            cwd: match self.deps.backends.current() {
                 Some(_) => self.start.cwd.display().to_string(),
                 None => self.session.info().cwd,
             },
@@ -89,8 +89,8 @@ impl Runner {
             self.set_title(title).await;
         }
         // A fresh session goes on where the one before it worked.
-        let kind = self.deps.places.kind();
-        if kind != self.deps.places.configured() {
+        let kind = self.deps.backends.kind();
+        if kind != self.deps.backends.configured() {
             let id = self.session.id.clone();
             if let Err(error) = self.deps.store.set_meta(&id, super::place::BACKEND, kind.into()).await {
                 tracing::warn!("the session's backend was not saved: {error}");
@@ -194,7 +194,7 @@ impl Runner {
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded, self.deps.places.kind()));
+        self.gate.set_rules(super::rules(&loaded, self.deps.backends.kind()));
         self.deps.exec.ask_person(loaded.config.terminal.on_input == crate::config::OnInput::AskUser);
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);

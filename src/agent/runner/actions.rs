@@ -403,7 +403,7 @@ impl Runner {
         if self.session.stored_cwd != folder && self.session.created {
             let id = self.session.id.clone();
             // The row is found again in the folder of this machine that it was begun in.
-            let kept = match self.deps.places.current() {
+            let kept = match self.deps.backends.current() {
                 Some(_) => self.deps.store.set_meta(&id, super::place::FOLDER, folder.clone().into()).await,
                 None => self.deps.store.set_cwd(&id, &folder).await,
             };

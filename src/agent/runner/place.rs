@@ -14,12 +14,12 @@ impl Runner {
     /// Goes where a session works: to the backend that it was given, else to that of the configuration. When that cannot be
     /// used nothing runs anywhere else.
     pub(super) async fn go_to_its_place(&mut self, given: Option<&str>) {
-        let wanted = given.unwrap_or(self.deps.places.configured()).to_owned();
-        if wanted == self.deps.places.kind() {
+        let wanted = given.unwrap_or(self.deps.backends.configured()).to_owned();
+        if wanted == self.deps.backends.kind() {
             return;
         }
-        let (places, kind) = (self.deps.places.clone(), wanted.clone());
-        match tokio::task::spawn_blocking(move || places.insist(&kind)).await {
+        let (backends, kind) = (self.deps.backends.clone(), wanted.clone());
+        match tokio::task::spawn_blocking(move || backends.insist(&kind)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 let text =
@@ -28,7 +28,7 @@ impl Runner {
             }
             Err(error) => tracing::error!("going to the backend of the session: {error}"),
         }
-        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.places.kind()));
+        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind()));
     }
 
     /// Works there from now on. What a turn has begun in one place it does not end in another.
@@ -36,12 +36,12 @@ impl Runner {
         if self.turn.is_running() {
             return self.notice(Level::Warning, "a turn is running; change the backend when it has ended").await;
         }
-        let (places, task, wanted) = (self.deps.places.clone(), self.session.id.0.clone(), kind);
+        let (backends, task, wanted) = (self.deps.backends.clone(), self.session.id.0.clone(), kind);
         let from = self.start.cwd.clone();
         // Reached at once: who asks for it wants to know whether it is there.
         let reached = tokio::task::spawn_blocking(move || {
-            places.choose(&wanted)?;
-            match places.current() {
+            backends.choose(&wanted)?;
+            match backends.current() {
                 Some(there) => there.arrive(&task, &from, false),
                 None => Ok(Some(from)),
             }
@@ -51,14 +51,14 @@ impl Runner {
                 if let Some(folder) = folder {
                     *lock(&self.session.cwd) = folder;
                 }
-                self.keep(BACKEND, self.deps.places.kind().into()).await;
-                let label = self.deps.places.label();
+                self.keep(BACKEND, self.deps.backends.kind().into()).await;
+                let label = self.deps.backends.label();
                 self.notice(Level::Info, format!("commands run and files are here now: {label}")).await;
             }
             Ok(Err(error)) => self.notice(Level::Error, error.to_string()).await,
             Err(error) => tracing::error!("changing the backend: {error}"),
         }
-        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.places.kind()));
+        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind()));
         // What it has read there says nothing of the files here.
         lock(&self.session.files).seen.clear();
         self.session.forget_reads();

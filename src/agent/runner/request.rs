@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
-use crate::knowledge::context_files::ContextFile;
+use crate::context::context_files::ContextFile;
 use crate::lock::lock;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -27,7 +27,7 @@ impl Runner {
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
         let cwd = lock(&self.session.cwd).clone();
         // A repository of this machine says nothing of another one.
-        let here = self.deps.places.current().is_none();
+        let here = self.deps.backends.current().is_none();
         let asked = async move {
             if !here {
                 return None;
@@ -53,7 +53,7 @@ impl Runner {
                 1 => format!("{branch}, 1 changed file"),
                 n => format!("{branch}, {n} changed files"),
             }),
-            place: self.deps.places.current().map(|there| there.label().to_owned()),
+            place: self.deps.backends.current().map(|there| there.label().to_owned()),
             processes: &processes,
             plan: &plan,
             tools: tools.as_deref(),
@@ -66,7 +66,7 @@ impl Runner {
             self.offer_tools().await;
         }
         if self.session.prompt.is_empty() {
-            let here = self.deps.places.current().is_none();
+            let here = self.deps.backends.current().is_none();
             let cwd = match here {
                 true => lock(&self.session.cwd).clone(),
                 false => self.start.cwd.clone(),
@@ -78,10 +78,10 @@ impl Runner {
             let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
             let extra = extra.collect::<Vec<_>>().join("\n\n");
             let built = tokio::task::spawn_blocking(move || {
-                let knowledge = crate::knowledge::Knowledge::read(&paths, &loaded.config, &cwd, window);
+                let knowledge = crate::context::Knowledge::read(&paths, &loaded.config, &cwd, window);
                 let today = chrono::Local::now().date_naive();
-                let machine = crate::knowledge::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
-                let prompt = crate::knowledge::prompt::assemble(&knowledge, &machine);
+                let machine = crate::context::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
+                let prompt = crate::context::prompt::assemble(&knowledge, &machine);
                 let left_out = knowledge.context.files.into_iter().filter_map(left_out).collect::<Vec<_>>();
                 let whole = if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) };
                 (whole, left_out)

@@ -74,7 +74,7 @@ impl Runner {
         let given = opening.values.get(super::place::BACKEND).and_then(serde_json::Value::as_str).map(str::to_owned);
         self.go_to_its_place(given.as_deref()).await;
         // On another machine that is seen once it is reached.
-        let elsewhere = self.deps.places.current().is_some();
+        let elsewhere = self.deps.backends.current().is_some();
         let there = opening.values.get(super::place::FOLDER).and_then(serde_json::Value::as_str).filter(|_| elsewhere);
         let folder = PathBuf::from(there.unwrap_or(&opening.meta.row.cwd));
         let looked = folder.clone();

@@ -45,7 +45,7 @@ impl Runner {
         let mut done = Restored::default();
         if order.files {
             let (blobs, changes) = (Blobs::new(self.deps.paths.history()), since.changes.clone());
-            let ground = Ground::of(&self.deps.places);
+            let ground = Ground::of(&self.deps.backends);
             let restore = move || {
                 let backs = restore::undoing(&changes, &blobs, &ground);
                 let foreign = restore::foreign(&backs);
@@ -113,7 +113,7 @@ impl Runner {
             Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
         };
         let (blobs, files) = (Blobs::new(self.deps.paths.history()), last.files.clone());
-        let ground = Ground::of(&self.deps.places);
+        let ground = Ground::of(&self.deps.backends);
         let restore = move || {
             let backs = restore::redoing(&files, &blobs, &ground);
             let foreign = restore::foreign(&backs);

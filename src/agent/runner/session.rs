@@ -4,12 +4,12 @@ use super::{Deps, Start};
 use crate::agent::context::Context;
 use crate::agent::event::{Meter, SessionInfo};
 use crate::agent::models::Models;
+use crate::backends::Backends;
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::lock::lock;
-use crate::places::Places;
 use crate::policy::Mode;
 use crate::text::tokens;
 use crate::tools::offer::Offer;
@@ -28,7 +28,7 @@ pub struct Session {
     pub mode: Mode,
     pub cwd: Arc<Mutex<PathBuf>>,
     pub files: Arc<Mutex<FileLedger>>,
-    places: Places,
+    backends: Backends,
     pub context: Context,
     pub turn: u32,
     pub next_item: i64,
@@ -89,7 +89,7 @@ impl Session {
             mode,
             cwd: Arc::new(Mutex::new(start.cwd.clone())),
             files: Arc::default(),
-            places: deps.places.clone(),
+            backends: deps.backends.clone(),
             context: Context::default(),
             turn: 0,
             next_item: 1,
@@ -173,8 +173,8 @@ impl Session {
             effort: self.effort,
             mode: self.mode,
             cwd: lock(&self.cwd).display().to_string(),
-            place: self.places.label(),
-            lacks: self.places.lacks(),
+            place: self.backends.label(),
+            lacks: self.backends.lacks(),
             window: self.window,
             toolsets: self.toolsets.clone(),
             adviser: self.adviser.clone(),

@@ -30,7 +30,7 @@ fn deps(root: &std::path::Path, script: &str) -> (Deps, mpsc::Receiver<Notice>) 
         exec,
         dispatch: Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact)),
         extensions: crate::plugins::Extensions::default(),
-        places: crate::places::Places::default(),
+        backends: crate::backends::Backends::default(),
         world: Arc::new(LocalWorld::new(root.join("home"), paths.home.clone())),
         paths,
     };

@@ -1,8 +1,8 @@
 //! Where commands run: whether that is set up, and its client there. Nothing is reached.
 
 use super::Row;
+use crate::backends::{Keys, PlaceError, check, client_of};
 use crate::config::TerminalConfig;
-use crate::places::{Keys, PlaceError, check, client_of};
 
 const WHAT: &str = "backend";
 

@@ -149,14 +149,14 @@ fn pdf_text_by_page() {
         format!("<< /Length {} >>\nstream\n{stream}\nendstream", stream.len()),
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
     ];
-    let (mut pdf, mut places) = ("%PDF-1.4\n".to_owned(), Vec::new());
+    let (mut pdf, mut backends) = ("%PDF-1.4\n".to_owned(), Vec::new());
     for (index, object) in objects.iter().enumerate() {
-        places.push(pdf.len());
+        backends.push(pdf.len());
         pdf.push_str(&format!("{} 0 obj\n{object}\nendobj\n", index + 1));
     }
     let start = pdf.len();
     pdf.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
-    places.iter().for_each(|place| pdf.push_str(&format!("{place:010} 00000 n \n")));
+    backends.iter().for_each(|place| pdf.push_str(&format!("{place:010} 00000 n \n")));
     pdf.push_str(&format!("trailer\n<< /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1));
     let text = read("a.pdf", pdf.as_bytes()).unwrap();
     assert_eq!(text, "## Page 1\nHello paper\n\n");

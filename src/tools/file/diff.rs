@@ -60,13 +60,13 @@ fn text(bytes: Option<&[u8]>, encoding: Encoding) -> Option<Cow<'_, str>> {
 
 /// What to do to the old lines to get the new ones.
 fn changes(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    let places = (old.len() + new.len() > MANY_LINES).then(|| places(old, new)).flatten();
+    let backends = (old.len() + new.len() > MANY_LINES).then(|| backends(old, new)).flatten();
     // In a large file without places the whole is compared, which takes time.
-    let places = places.unwrap_or_else(|| vec![(0..old.len(), 0..new.len())]);
+    let backends = backends.unwrap_or_else(|| vec![(0..old.len(), 0..new.len())]);
     let deadline = Instant::now() + LIMIT;
     let mut ops: Vec<DiffOp> = Vec::new();
     let (mut old_at, mut new_at) = (0, 0);
-    for (old_place, new_place) in places {
+    for (old_place, new_place) in backends {
         push(&mut ops, DiffOp::Equal { old_index: old_at, new_index: new_at, len: old_place.start - old_at });
         let (from_old, from_new) = (old_place.start, new_place.start);
         (old_at, new_at) = (old_place.end, new_place.end);
@@ -102,7 +102,7 @@ fn push(ops: &mut Vec<DiffOp>, op: DiffOp) {
 }
 
 /// The places where the sides differ; all between is equal. `None` when that cannot be said by looking a little ahead.
-fn places(old: &[&str], new: &[&str]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
+fn backends(old: &[&str], new: &[&str]) -> Option<Vec<(Range<usize>, Range<usize>)>> {
     let (mut i, mut j, mut pairs, mut found) = (0, 0, 0, Vec::new());
     loop {
         let same = old[i..].iter().zip(&new[j..]).take_while(|(a, b)| a == b).count();
@@ -229,9 +229,9 @@ mod tests {
             proptest::prop_assert_eq!(file_diff("f", Some(old.as_bytes()), Some(new.as_bytes())).unified, want);
             let (old, lines): (Vec<&str>, Vec<&str>) = (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
             for (a, b) in [(&old, &lines), (&lines, &old)] {
-                let Some(places) = places(a, b) else { continue };
+                let Some(backends) = backends(a, b) else { continue };
                 let (mut i, mut j) = (0, 0);
-                for (left, right) in places.into_iter().chain([(a.len()..a.len(), b.len()..b.len())]) {
+                for (left, right) in backends.into_iter().chain([(a.len()..a.len(), b.len()..b.len())]) {
                     proptest::prop_assert_eq!(&a[i..left.start], &b[j..right.start]);
                     (i, j) = (left.end, right.end);
                 }
@@ -249,7 +249,7 @@ mod tests {
         let (old, new): (Vec<&str>, Vec<&str>) =
             (old.iter().map(String::as_str).collect(), new.iter().map(String::as_str).collect());
         assert_eq!(
-            places(&old, &new),
+            backends(&old, &new),
             Some(vec![(3..3, 3..4), (9_000..9_004, 9_001..9_001), (15_000..15_001, 14_997..14_998)])
         );
         assert_eq!(applied(&changes(&old, &new), &old, &new), new.concat());
@@ -258,7 +258,7 @@ mod tests {
         // A text that is another one is compared as a whole.
         let other: Vec<String> = (0..600).map(|n| format!("{n}\n")).collect();
         let other: Vec<&str> = other.iter().map(String::as_str).collect();
-        assert_eq!(places(&old, &other), None);
+        assert_eq!(backends(&old, &other), None);
         assert_eq!(applied(&changes(&old, &other), &old, &other), other.concat());
     }
 }

@@ -1,7 +1,7 @@
 //! Files of this machine, as those of every place.
 
 use super::write;
-use crate::places::{About, Files, Kind};
+use crate::backends::{About, Files, Kind};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::PermissionsExt;

@@ -6,9 +6,9 @@ use super::diff::{cut_lines, file_diff};
 use super::history;
 use super::masks;
 use super::write::Stamp;
+use crate::backends::{Files, Kind};
 use crate::llm::message::FileDiff;
 use crate::lock::lock;
-use crate::places::{Files, Kind};
 use crate::policy::{EditIntent, Intent};
 use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
 use futures::future::BoxFuture;
@@ -167,7 +167,7 @@ impl Call for EditCall {
                 return Err(error);
             }
             // Checkers are programs of this machine.
-            let checked = match ctx.places.current() {
+            let checked = match ctx.backends.current() {
                 None => checks::run(&written, &ctx).await,
                 Some(_) => checks::Checked::default(),
             };

@@ -3,7 +3,7 @@
 use super::disk::Disk;
 use super::edit::MAX_BYTES;
 use super::write;
-use crate::places::{Files, Kind, Places, Remote};
+use crate::backends::{Backends, Files, Kind, Remote};
 use crate::store::{FileState, hash};
 use std::fs;
 use std::io::ErrorKind;
@@ -19,8 +19,8 @@ pub struct Ground {
 
 impl Ground {
     /// As it is now.
-    pub fn of(places: &Places) -> Self {
-        Self { there: places.current() }
+    pub fn of(backends: &Backends) -> Self {
+        Self { there: backends.current() }
     }
 
     /// The name of the machine where work is done, as a change keeps it: empty for this one. Not that for people, which

@@ -110,7 +110,7 @@ impl Gate {
                 }
             }
             let (found, late) = look::found(intent, &verdict, &site).await;
-            let shown = Seen { verdict: verdict.clone(), places: found.places };
+            let shown = Seen { verdict: verdict.clone(), backends: found.backends };
             let approval = Approval {
                 id: ApprovalId(self.asker.number()),
                 call_id: case.call.id.clone(),

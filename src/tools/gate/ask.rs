@@ -171,7 +171,7 @@ impl Gate {
         }
         let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await?;
         let mut seen = self.beyond_sandbox(self.leaking(judged, intent, ctx), intent, ctx);
-        if ctx.config.approvals.containers == InContainers::Relax && ctx.places.is_isolated() {
+        if ctx.config.approvals.containers == InContainers::Relax && ctx.backends.is_isolated() {
             seen.verdict = relaxed(seen.verdict, intent);
         }
         if let (Verdict::Allow(_), Some(reason)) = (&seen.verdict, ask) {
@@ -221,13 +221,13 @@ impl Gate {
         // What somebody was asked about once is a person's alone.
         if changed.is_empty() {
             // Where its paths lead before the model hears of it: what it answers holds for these.
-            let places = match seen.is_for_the_model() {
-                true => look::places(&case.intent, &seen.verdict, site, &case.ctx.cancel).await,
+            let backends = match seen.is_for_the_model() {
+                true => look::backends(&case.intent, &seen.verdict, site, &case.ctx.cancel).await,
                 false => None,
             };
             match self.weigh(seen, case.ctx).await {
                 Weighed::Pass(note) => {
-                    return Round::Allowed(Seen { verdict: seen.verdict.clone(), places }, Consent::Smart(note));
+                    return Round::Allowed(Seen { verdict: seen.verdict.clone(), backends }, Consent::Smart(note));
                 }
                 Weighed::Ask(None) => {}
                 Weighed::Ask(Some(why)) | Weighed::Warned(why) => told = with_reason(told, why),
@@ -240,7 +240,7 @@ impl Gate {
             }
         };
         let ((found, late), proposals) = tokio::join!(look::found(&case.intent, &seen.verdict, site), offers);
-        let mut shown = Seen { verdict: seen.verdict.clone(), places: found.places };
+        let mut shown = Seen { verdict: seen.verdict.clone(), backends: found.backends };
         let approval = Approval {
             id: ApprovalId(self.asker.number()),
             call_id: case.call.id.clone(),

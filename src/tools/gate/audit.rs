@@ -40,7 +40,7 @@ impl Gate {
             Intent::Command { cwd, .. } => cwd.display().to_string(),
             _ => folder(ctx).display().to_string(),
         };
-        record.backend = match ctx.places.current() {
+        record.backend = match ctx.backends.current() {
             None => String::new(),
             Some(there) => there.label().to_owned(),
         };

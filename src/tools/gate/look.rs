@@ -4,7 +4,7 @@
 use super::place::Site;
 use crate::lock::lock;
 use crate::policy::{Intent, Target, Verdict};
-use crate::tools::targets::{self, Found, Places};
+use crate::tools::targets::{self, Backends, Found};
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -83,9 +83,9 @@ fn as_told(found: &Mutex<Found>, unfinished: Option<&str>) -> Found {
 }
 
 /// Where the paths of a call lead now; `None` when the disk does not answer, or the turn was stopped.
-pub async fn places(intent: &Intent, verdict: &Verdict, site: &Site, cancel: &CancellationToken) -> Option<Places> {
+pub async fn backends(intent: &Intent, verdict: &Verdict, site: &Site, cancel: &CancellationToken) -> Option<Backends> {
     let (intent, verdict, cwd, world) = (intent.clone(), verdict.clone(), site.cwd.clone(), Arc::clone(&site.world));
-    let work = unless_stopped(cancel, move || targets::places(&intent, &verdict, &cwd, &*world));
+    let work = unless_stopped(cancel, move || targets::backends(&intent, &verdict, &cwd, &*world));
     tokio::time::timeout(AGAIN, work).await.ok().flatten()
 }
 

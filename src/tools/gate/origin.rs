@@ -2,7 +2,7 @@
 
 use super::{Gate, look};
 use crate::config::Config;
-use crate::knowledge::{threats, untrusted};
+use crate::context::{threats, untrusted};
 use crate::llm::message::{Outcome, ToolBody};
 use crate::lock::lock;
 use crate::policy::taint::{self, Untrusted};

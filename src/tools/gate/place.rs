@@ -125,7 +125,7 @@ impl Gate {
         let world = Arc::clone(&self.world);
         let (mut cwd, mut reader) = (folder(ctx), Reader::Unknown);
         let env = match intent {
-            Intent::Command { line, cwd, .. } => match ctx.places.current() {
+            Intent::Command { line, cwd, .. } => match ctx.backends.current() {
                 Some(there) => {
                     let (line, cwd, task) = (line.clone(), cwd.clone(), ctx.task.to_string());
                     let asked = look::unless_stopped(&ctx.cancel, move || {

@@ -87,7 +87,7 @@ impl Gate {
                     late = None;
                     if let Some(found) = found {
                         if let Some((seen, ..)) = &mut shown {
-                            seen.places = seen.places.take().or(found.places);
+                            seen.backends = seen.backends.take().or(found.backends);
                         }
                         self.told_late(id, found.targets, found.payloads, ctx);
                     }
@@ -133,7 +133,7 @@ impl Gate {
     /// Whether the question would be another one now, or none.
     async fn is_stale(&self, shown: Seen, case: &Case<'_>, ask: Option<&str>) -> bool {
         let Some(Ok((judged, site))) = self.look(case, ask).await else { return false };
-        let now = Seen { verdict: judged.verdict, places: None };
+        let now = Seen { verdict: judged.verdict, backends: None };
         !now.is_question() || !shown.changed(&case.intent, &now.verdict, &site, case.ctx).await.is_empty()
     }
 
@@ -170,7 +170,7 @@ impl Gate {
         let site = self.place(&intent, &ctx).await?;
         let verdict = self.judge(&tool, &intent, &site, &ctx.cancel).await?.verdict;
         let found = look::whole(&intent, &verdict, &site).await;
-        let seen = Seen { verdict: verdict.clone(), places: found.places };
+        let seen = Seen { verdict: verdict.clone(), backends: found.backends };
         let mut open = lock(&self.open);
         open.get_mut(&id)?.previews.push((line.clone(), seen));
         Some(Preview { line, verdict, targets: found.targets, payloads: found.payloads })

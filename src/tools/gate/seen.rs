@@ -5,14 +5,14 @@ use super::look;
 use super::place::Site;
 use crate::policy::{Intent, Verdict, frozen, proposals};
 use crate::tools::spec::ToolCtx;
-use crate::tools::targets::{self, Places};
+use crate::tools::targets::{self, Backends};
 
 /// A verdict and the places it was about.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub verdict: Verdict,
     /// `None`: the disk was too slow to tell.
-    pub places: Option<Places>,
+    pub backends: Option<Backends>,
 }
 
 impl Seen {
@@ -23,11 +23,11 @@ impl Seen {
 
     /// What is worse or elsewhere now that the call is judged like this; looks at the disk.
     pub async fn changed(&self, intent: &Intent, verdict: &Verdict, site: &Site, ctx: &ToolCtx) -> Vec<String> {
-        let places = match self.places {
-            Some(_) => look::places(intent, verdict, site, &ctx.cancel).await,
+        let backends = match self.backends {
+            Some(_) => look::backends(intent, verdict, site, &ctx.cancel).await,
             None => None,
         };
-        self.differences(&Seen { verdict: verdict.clone(), places })
+        self.differences(&Seen { verdict: verdict.clone(), backends })
     }
 
     /// What is worse or elsewhere now, a sentence each. What is asked no more, or reaches less, is no difference.
@@ -41,7 +41,7 @@ impl Seen {
         if !new.is_empty() {
             told.push(format!("it would now do more: {}", new.join(", ")));
         }
-        match (&self.places, &now.places) {
+        match (&self.backends, &now.backends) {
             (Some(before), Some(now)) => told.extend(targets::differences(before, now)),
             (Some(_), None) => told.push("the disk did not say where its paths lead now".into()),
             // Nothing was known then: what was shown said so.
@@ -92,10 +92,11 @@ mod tests {
     use super::*;
     use crate::policy::Why;
 
-    fn seen(effects: &[&str], places: &[(&str, &[&str])]) -> Seen {
+    fn seen(effects: &[&str], backends: &[(&str, &[&str])]) -> Seen {
         let why = |effect: &&str| Why { effect: (*effect).into(), text: String::new(), span: 0..1 };
-        let places = places.iter().map(|(name, paths)| ((*name).to_owned(), paths.iter().map(Into::into).collect()));
-        Seen { verdict: Verdict::Ask(effects.iter().map(why).collect()), places: Some(places.collect()) }
+        let backends =
+            backends.iter().map(|(name, paths)| ((*name).to_owned(), paths.iter().map(Into::into).collect()));
+        Seen { verdict: Verdict::Ask(effects.iter().map(why).collect()), backends: Some(backends.collect()) }
     }
 
     #[test]
@@ -112,11 +113,11 @@ mod tests {
                 seen(&["recursive delete", "delete in root path"], &[]),
                 vec!["it would now do more: delete in root path"],
             ),
-            (Seen { places: None, ..asked.clone() }, vec!["the disk did not say where its paths lead now"]),
+            (Seen { backends: None, ..asked.clone() }, vec!["the disk did not say where its paths lead now"]),
         ] {
             assert_eq!(asked.differences(&now), told);
         }
-        let allowed = Seen { verdict: Verdict::Allow(vec![]), places: asked.places.clone() };
+        let allowed = Seen { verdict: Verdict::Allow(vec![]), backends: asked.backends.clone() };
         assert!(asked.differences(&allowed).is_empty());
     }
 

@@ -92,7 +92,7 @@ fn log(order: &Order, exec: &Exec) -> Result<ToolOutput, ExecError> {
 
 async fn restart(id: &ProcessId, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
     // It was judged where commands run now, and would run on this machine.
-    if ctx.places.current().is_some() {
+    if ctx.backends.current().is_some() {
         return Err(ExecError::Elsewhere(id.clone()));
     }
     let sandbox = crate::tools::confine::sandbox(ctx);

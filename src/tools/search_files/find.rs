@@ -1,8 +1,8 @@
 //! Which files: a parallel walk under ignore rules, filtered by name.
 
 use super::{Bounds, Secrets};
+use crate::backends::Reach;
 use crate::lock::lock;
-use crate::places::Reach;
 use crate::tools::spec::ToolError;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use ignore::{WalkBuilder, WalkState};

@@ -3,7 +3,7 @@
 use super::find::Names;
 use super::grep::{FileHits, LINE_CHARS, Mode, Query, Row};
 use super::{Bounds, Kind, Reply, SearchCall};
-use crate::places::{Hit, Remote, Wanted, WantedMode};
+use crate::backends::{Hit, Remote, Wanted, WantedMode};
 use crate::tools::spec::{ToolError, ToolOutput};
 use std::path::Path;
 use std::time::Instant;

@@ -1,9 +1,9 @@
 //! Runs a planned command: starts it, and waits for it in the foreground.
 
 use super::{Command, held, output, result, rewrite_sudo, sudo, waits};
+use crate::backends::{Job, JobSpec, Remote};
 use crate::config::OnInput;
 use crate::exec::{Captured, ExitReason, Far, Finished, Launch, ProcessInfo, Running, Sandbox, Spawn, Waited};
-use crate::places::{Job, JobSpec, Remote};
 use crate::tools::spec::{AgentPort, Progress, ToolCtx, ToolError, ToolOutput};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ fn desk() -> Desk {
     let mut config = Config::default();
     config.terminal.daemon_term_grace_seconds = 0.2;
     let ctx = ToolCtx {
-        places: Default::default(),
+        backends: Default::default(),
         config: Arc::new(config),
         call_id: "call_1".into(),
         task: "t".into(),

@@ -319,7 +319,7 @@ async fn who_begins_to_write_during_a_look_is_not_interrupted_until_they_are_don
     let call = ToolCall { id: "d".into(), name: "terminal".into(), ..ToolCall::default() };
     let case = Case { call: &call, tool: "terminal", intent, ctx: &waits.ctx };
     for _ in 0..20 {
-        let seen = Seen { verdict: Verdict::Ask(vec![]), places: None };
+        let seen = Seen { verdict: Verdict::Ask(vec![]), backends: None };
         assert!(waits.gate.is_stale(seen, &case, None).await, "the rules allow it by now");
     }
     assert!(waits.person.withdrawn.lock().unwrap().is_empty());
@@ -370,19 +370,19 @@ async fn what_git_says_late_comes_into_the_open_question_and_counts_at_its_end()
     let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
     let waiting = tokio::spawn(async move {
         let case = Case { call: &call, tool: "terminal", intent, ctx: &ctx };
-        let mut seen = Seen { verdict: Verdict::Ask(vec![]), places: None };
+        let mut seen = Seen { verdict: Verdict::Ask(vec![]), backends: None };
         gate.put(approval, Some((&mut seen, &case, None)), Some(late), &ctx).await;
         seen
     });
     let (approval, answer) = waits.next().await;
     assert_eq!(approval.targets, [target("not yet")], "it opens before git answers");
-    let places = std::iter::once(("build".to_owned(), Default::default())).collect();
-    tell.send(Found { targets: vec![target("3 files")], places: Some(places), ..Found::default() }).ok().unwrap();
+    let backends = std::iter::once(("build".to_owned(), Default::default())).collect();
+    tell.send(Found { targets: vec![target("3 files")], backends: Some(backends), ..Found::default() }).ok().unwrap();
     let (id, targets) = tokio::time::timeout(SOON, waits.found.recv()).await.expect("it comes").unwrap();
     assert_eq!((id, targets), (ApprovalId(3), vec![target("3 files")]));
     answer.send(Decision::Once).unwrap();
     let seen = tokio::time::timeout(SOON, waiting).await.expect("it ends").unwrap();
-    assert!(seen.places.is_some_and(|places| places.contains_key("build")), "where its paths led is held to");
+    assert!(seen.backends.is_some_and(|backends| backends.contains_key("build")), "where its paths led is held to");
 }
 
 /// A question about nothing.

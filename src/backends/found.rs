@@ -2,7 +2,7 @@
 
 use super::backend::PlaceError;
 use super::job::{Job, JobSpec};
-use super::open::Places;
+use super::open::Backends;
 use super::remote::{Remote, SMALL, SOON};
 use super::script::Script;
 use crate::exec::{FarLeft, FarPlace, Sought};
@@ -28,7 +28,7 @@ else
   echo "$h_n" >"$J/$H_S"
 fi"#;
 
-impl Places {
+impl Backends {
     /// Looks for work that an earlier run left on another machine. Makes nothing there. Blocks, within bounds.
     pub fn seek(&self, left: &FarLeft) -> Sought {
         let there = match self.earlier(&left.place) {

@@ -3,15 +3,15 @@
 
 use super::harness::{Engine, Sshd, engine::IMAGE};
 use crate::measures::{Row, median, ms, row};
+use hermes::backends::{Backends, Job, JobSpec, Keys, Terminal};
 use hermes::config::TerminalConfig;
 use hermes::exec::{Exec, ExecOptions, Far};
-use hermes::places::{Job, JobSpec, Keys, Places, Terminal};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 30;
 
-pub fn places() -> Vec<Row> {
+pub fn backends() -> Vec<Row> {
     let mut rows = Vec::new();
     match Sshd::start() {
         Ok(sshd) => {
@@ -50,8 +50,8 @@ fn home() -> std::path::PathBuf {
 fn compare(kind: &str, config: &TerminalConfig) -> Row {
     let root = tempfile::tempdir().unwrap();
     let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
-    let places = Places::new(config, &exec, &home(), root.path(), Keys::default());
-    let there = places.current().unwrap();
+    let backends = Backends::new(config, &exec, &home(), root.path(), Keys::default());
+    let there = backends.current().unwrap();
     let cwd = there.begin().unwrap();
     let (mut ours, mut bare): (Vec<Duration>, Vec<Duration>) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS + 3 {
@@ -64,7 +64,7 @@ fn compare(kind: &str, config: &TerminalConfig) -> Row {
             headless: true,
             keep: true,
         };
-        let job = Job::new(places.current().unwrap(), spec).unwrap();
+        let job = Job::new(backends.current().unwrap(), spec).unwrap();
         assert!(job.client().stdin(Stdio::null()).output().unwrap().status.success());
         assert!(job.finish(false, 0).cwd.is_some());
         let with = began.elapsed();
@@ -76,7 +76,7 @@ fn compare(kind: &str, config: &TerminalConfig) -> Row {
             bare.push(began.elapsed());
         }
     }
-    places.leave().unwrap();
+    backends.leave().unwrap();
     let (ours, bare) = (median(ours), median(bare));
     let note = format!("{} with all of ours, {} bare", ms(ours), ms(bare));
     row(&format!("{kind}: more than its client"), ms(ours.saturating_sub(bare)), "15 ms", note)

@@ -1,7 +1,7 @@
 //! A place that goes with this program, and how often it is made.
 
 use super::*;
-use crate::places::Traits;
+use crate::backends::Traits;
 use std::process::Command;
 use std::sync::atomic::AtomicUsize;
 

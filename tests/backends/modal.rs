@@ -73,7 +73,7 @@ impl Drop for Standin {
 
 /// A site in a sandbox, in a process of its own.
 fn site(test: &str) -> Option<(Standin, Site)> {
-    let folder = alone::again(&format!("places::modal::{test}"), |folder| {
+    let folder = alone::again(&format!("backends::modal::{test}"), |folder| {
         Standin::at(folder).map(|standin| standin.variables()).unwrap_or_default()
     })?;
     let standin = Standin::at(&folder).map_err(|why| skipped(test, &why)).ok()?;
@@ -91,7 +91,7 @@ fn commands_and_files_are_in_the_sandbox() {
     let Some((standin, site)) = site("commands_and_files_are_in_the_sandbox") else { return };
     assert_eq!(site.prints("pwd"), standin.root.join("disk").display().to_string());
     works_like_home(&site);
-    assert!(site.places.kind() == "modal" && site.places.is_isolated());
+    assert!(site.backends.kind() == "modal" && site.backends.is_isolated());
     assert_eq!(site.prints("env | grep -c MODAL_TOKEN || true"), "0", "the token is nowhere there");
     assert_eq!(standin.running().len(), 1);
     drop(site);

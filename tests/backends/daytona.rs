@@ -5,7 +5,7 @@ use crate::harness::{Daytona, skipped, until};
 
 /// A site in a sandbox.
 fn site(test: &str, change: impl FnOnce(&mut TerminalConfig)) -> Option<(Daytona, Site)> {
-    let folder = alone::again(&format!("places::daytona::{test}"), |_| Vec::new())?;
+    let folder = alone::again(&format!("backends::daytona::{test}"), |_| Vec::new())?;
     let service = Daytona::start(&folder).map_err(|why| skipped(test, &why)).ok()?;
     let mut terminal = TerminalConfig { backend: "daytona".into(), ..TerminalConfig::default() };
     change(&mut terminal);
@@ -20,7 +20,7 @@ fn commands_and_files_are_in_the_sandbox() {
     assert_eq!(site.prints("pwd; echo $HOME"), format!("{0}\n{0}", service.disk().display()));
     works_like_home(&site);
     assert!(service.disk().join("sub/moved.txt").is_file());
-    assert!(site.places.kind() == "daytona" && site.places.is_isolated());
+    assert!(site.backends.kind() == "daytona" && site.backends.is_isolated());
     assert_eq!((service.made(), service.strange()), (1, Vec::new()));
     assert!(service.wanted()["name"].as_str().unwrap().starts_with("hermes-default-"), "{}", service.wanted());
     // The key is nowhere there.
@@ -95,10 +95,10 @@ fn a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left() {
         });
         assert!(said["error"].as_str().is_some_and(|why| why.contains("it is being left")), "{said}");
     };
-    given_up(&|| site.places.leave().unwrap());
+    given_up(&|| site.backends.leave().unwrap());
     assert_eq!((service.state(), service.strange()), (None, Vec::new()), "it would be nobody's");
-    given_up(&|| site.places.give_up());
-    site.places.leave().unwrap();
+    given_up(&|| site.backends.give_up());
+    site.backends.leave().unwrap();
     assert_eq!((service.state(), service.made()), (None, 2));
 }
 

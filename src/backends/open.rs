@@ -37,25 +37,25 @@ const DEFAULT: &str = "default";
 
 /// Where the commands of a session, or of a task of it, run and where its files are. Cheap to clone; clones are the same.
 #[derive(Clone, Default)]
-pub struct Places {
+pub struct Backends {
     pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Default)]
 pub(super) struct Inner {
     needs: Option<Needs>,
-    current: Mutex<Option<Arc<Seat>>>,
+    current: Mutex<Option<Arc<Lease>>>,
     lacks: OnceLock<Lacks>,
     /// Other machines on which earlier runs of this program left work.
     pub(super) earlier: Mutex<Vec<Arc<Remote>>>,
 }
 
 /// A place that one task or several work in: it is left when the last of them goes.
-struct Seat(Arc<Remote>);
+struct Lease(Arc<Remote>);
 
 /// Gives a seat up; the last one to do so leaves the place. Blocks.
-fn vacate(seat: Option<Arc<Seat>>) {
-    if let Some(Seat(there)) = seat.and_then(Arc::into_inner) {
+fn vacate(seat: Option<Arc<Lease>>) {
+    if let Some(Lease(there)) = seat.and_then(Arc::into_inner) {
         // Told in the log, and what could not be kept is still there to be found again.
         let _told = there.leave();
     }
@@ -115,7 +115,7 @@ impl Needs {
     }
 }
 
-impl Places {
+impl Backends {
     /// Places as they are configured; the configured one is current, and not reached before it is needed. `home` is this
     /// program's own, `workspace` where it was started, `keys` are for services. When the configuration lacks something no other place stands in for
     /// it: what is to be done there fails and says so.
@@ -130,10 +130,10 @@ impl Places {
             keys,
             variables: options.forwarded(&config.docker_forward_env),
         };
-        let places = Self { inner: Arc::new(Inner { needs: Some(needs), ..Inner::default() }) };
+        let backends = Self { inner: Arc::new(Inner { needs: Some(needs), ..Inner::default() }) };
         // Told by what is to be done there.
-        let _told = places.insist(&config.backend);
-        places
+        let _told = backends.insist(&config.backend);
+        backends
     }
 
     /// Those of a task of its own: it works where this one works now, over the same connection, until it chooses another
@@ -171,7 +171,7 @@ impl Places {
     pub fn choose(&self, kind: &str) -> Result<(), PlaceError> {
         let next = match kind.trim() {
             "" | "local" => None,
-            kind => Some(Arc::new(Seat(Arc::new(self.made(kind)?)))),
+            kind => Some(Arc::new(Lease(Arc::new(self.made(kind)?)))),
         };
         let before = std::mem::replace(&mut *lock(&self.inner.current), next);
         vacate(before);
@@ -188,7 +188,7 @@ impl Places {
             Err(error) => error,
         };
         let broken = Arc::new(Remote::new(Box::new(Broken::new(kind, error.clone()))));
-        let before = lock(&self.inner.current).replace(Arc::new(Seat(broken)));
+        let before = lock(&self.inner.current).replace(Arc::new(Lease(broken)));
         vacate(before);
         Err(error)
     }

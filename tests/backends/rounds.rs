@@ -22,7 +22,7 @@ fn counted(folder: &Path) -> (usize, usize) {
 
 #[test]
 fn a_warm_command_costs_four_questions_and_one_client() {
-    let test = "places::rounds::a_warm_command_costs_four_questions_and_one_client";
+    let test = "backends::rounds::a_warm_command_costs_four_questions_and_one_client";
     let Some(folder) = alone::again(test, |folder| {
         let program = folder.join("ssh");
         std::fs::write(&program, COUNTING).unwrap();

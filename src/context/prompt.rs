@@ -109,12 +109,12 @@ mod tests {
         std::fs::write(dir.path().join("AGENTS.md"), "run the linter").unwrap();
         let knowledge = Knowledge::read(&paths, &Config::default(), dir.path(), Some(200_000));
         let prompt = assemble(&knowledge, &environment());
-        let places: Vec<usize> =
+        let backends: Vec<usize> =
             ["You are Pallas.", "run the linter", "note one", "prefers tabs", "- code-review:", "# Environment"]
                 .iter()
                 .map(|part| prompt.find(part).unwrap_or_else(|| panic!("{part}\n{prompt}")))
                 .collect();
-        assert!(places.is_sorted(), "{places:?}");
+        assert!(backends.is_sorted(), "{backends:?}");
         assert!(!prompt.contains("You are Hermes"));
         let again = Knowledge::read(&paths, &Config::default(), dir.path(), Some(200_000));
         assert_eq!(assemble(&again, &environment()), prompt);

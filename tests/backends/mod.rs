@@ -13,10 +13,10 @@ mod ssh;
 use crate::harness::Home;
 use crate::harness::home::{err, out};
 use hermes::agent::Port;
+use hermes::backends::{Backends, Keys, Worlds};
 use hermes::config::{Config, TerminalConfig};
 use hermes::exec::{Exec, ExecOptions};
 use hermes::llm::message::{ToolBody, ToolCall};
-use hermes::places::{Keys, Places, Worlds};
 use hermes::policy::redact::redact;
 use hermes::policy::{Mode, Rules};
 use hermes::tools::dispatch::Dispatch;
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 /// A session without a person, whose commands run in a place. All that would be asked is allowed.
 struct Site {
     runtime: Runtime,
-    places: Places,
+    backends: Backends,
     gate: Gate,
     ctx: ToolCtx,
     root: tempfile::TempDir,
@@ -64,9 +64,9 @@ impl Site {
             ..ExecOptions::default()
         };
         let (exec, _events) = Exec::new(options);
-        let places = Places::new(&config.terminal, &exec, &home, &workspace, keys);
+        let backends = Backends::new(&config.terminal, &exec, &home, &workspace, keys);
         let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
-        let world = Arc::new(Worlds::new(here, places.clone()));
+        let world = Arc::new(Worlds::new(here, backends.clone()));
         let asker: Arc<dyn Asker> = Arc::new(Port::alone());
         let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
         let gate = Gate::new(dispatch, Rules::default(), mode, world.clone(), asker);
@@ -78,7 +78,7 @@ impl Site {
             workspace,
             unconfined: false,
             exec,
-            places: places.clone(),
+            backends: backends.clone(),
             world,
             files: Arc::default(),
             agent: Arc::new(Port::alone()),
@@ -89,7 +89,7 @@ impl Site {
             room: Default::default(),
             closed: Default::default(),
         };
-        Self { runtime, places, gate, ctx, root }
+        Self { runtime, backends, gate, ctx, root }
     }
 
     /// The program's own home: containers are found by it.
@@ -129,7 +129,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         self.runtime.block_on(self.ctx.exec.shutdown(true));
-        self.places.leave().unwrap();
+        self.backends.leave().unwrap();
     }
 }
 
@@ -228,9 +228,9 @@ fn ends_there(site: &Site) {
     ctx.cancel = CancellationToken::new();
     let cancel = ctx.cancel.clone();
     let marker = site.prints("rm -f running; pwd");
-    let places = site.places.clone();
+    let backends = site.backends.clone();
     let stopper = std::thread::spawn(move || {
-        let there = places.current().unwrap();
+        let there = backends.current().unwrap();
         crate::harness::until("the command runs", || there.is_dir(&Path::new(&marker).join("running")).unwrap());
         cancel.cancel();
     });

@@ -64,8 +64,8 @@ fn it_is_found_again_started_again_and_made_anew() {
     let Some((engine, site)) = site("it_is_found_again_started_again_and_made_anew", |_| {}) else { return };
     site.prints("echo kept >/root/kept");
     let first = engine.containers();
-    site.places.choose("local").unwrap();
-    site.places.choose("podman").unwrap();
+    site.backends.choose("local").unwrap();
+    site.backends.choose("podman").unwrap();
     assert_eq!(site.prints("cat /root/kept"), "kept");
     assert_eq!(engine.containers(), first, "found by its labels");
     engine.run(&["stop", "-t", "0", &first[0]]).unwrap();

@@ -3,9 +3,9 @@
 use super::*;
 use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
+use hermes::backends::{Job, JobSpec};
 use hermes::exec::{ExecError, Launch, Spawn};
 use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
-use hermes::places::{Job, JobSpec};
 use hermes::store::{Blobs, FileChange, Store};
 use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;
@@ -40,7 +40,7 @@ fn commands_and_files_are_there() {
     assert_eq!(site.prints("pwd; echo $HOME"), format!("{0}\n{0}", sshd.home().display()));
     works_like_home(&site);
     assert!(sshd.home().join("sub/moved.txt").is_file());
-    assert!(site.places.label() == "ssh there" && site.places.kind() == "ssh");
+    assert!(site.backends.label() == "ssh there" && site.backends.kind() == "ssh");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn edits_there_are_put_back_there() {
         gist: String::new(),
     };
     site.runtime.block_on(store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }])).unwrap();
-    let ground = Ground::of(&site.places);
+    let ground = Ground::of(&site.backends);
     site.ctx.history = Some(FileHistory {
         store: store.clone(),
         blobs: blobs.clone(),
@@ -337,7 +337,7 @@ fn jobs(sshd: &Sshd) -> usize {
 fn what_is_given_up_before_it_is_watched_never_runs() {
     let Some((sshd, mut site)) = site("what_is_given_up_before_it_is_watched_never_runs") else { return };
     site.prints("true");
-    let there = site.places.current().unwrap();
+    let there = site.backends.current().unwrap();
     let spec = |detached| JobSpec {
         line: "touch ran".into(),
         cwd: sshd.home(),
@@ -388,14 +388,14 @@ fn what_is_given_up_before_it_is_watched_never_runs() {
 #[test]
 fn two_tasks_of_a_session_work_in_two_places_at_once() {
     let Some((sshd, site)) = site("two_tasks_of_a_session_work_in_two_places_at_once") else { return };
-    let places = site.places.of_child();
+    let backends = site.backends.of_child();
     let here = Arc::new(LocalWorld::new(site.root.path().join("user"), Site::home_in(site.root.path())));
-    let world = Arc::new(Worlds::new(here, places.clone()));
+    let world = Arc::new(Worlds::new(here, backends.clone()));
     let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
     let asker: Arc<dyn Asker> = Arc::new(Port::alone());
     let gate = Gate::new(dispatch, Rules::default(), Mode::Off, world.clone(), asker);
     let cwd = Arc::new(Mutex::new(site.workspace()));
-    let ctx = ToolCtx { places: places.clone(), world, cwd, task: "child".into(), ..site.ctx.clone() };
+    let ctx = ToolCtx { backends: backends.clone(), world, cwd, task: "child".into(), ..site.ctx.clone() };
     let child = |line: &str| -> Value {
         let args = json!({ "command": line }).to_string();
         let call = ToolCall { id: "of the child".into(), name: "terminal".into(), args, ..ToolCall::default() };
@@ -409,7 +409,7 @@ fn two_tasks_of_a_session_work_in_two_places_at_once() {
     assert_eq!(site.prints("echo $WHOSE; basename $PWD"), "parent\ndeep");
     assert_eq!(child("echo $WHOSE; basename $PWD")["output"], "child\nown");
     // On this machine from now on, and its parent is not moved: each waits for a word of the other.
-    places.choose("local").unwrap();
+    backends.choose("local").unwrap();
     *ctx.cwd.lock().unwrap() = site.workspace();
     let (to_child, to_parent) = (site.root.path().join("to-child"), site.root.path().join("to-parent"));
     let meet = |mine: &Path, theirs: &Path| {
@@ -426,11 +426,11 @@ fn two_tasks_of_a_session_work_in_two_places_at_once() {
     assert_eq!((&parents["output"], &childs["output"]), (&json!("met\nparent"), &json!("met\nnobody")));
     assert_eq!(child("ls")["output"], "here.txt");
     // And back: what it had there it has again.
-    places.choose("ssh").unwrap();
+    backends.choose("ssh").unwrap();
     assert_eq!(child("basename $PWD; ls -d deep")["exit_code"], 0);
-    places.leave().unwrap();
+    backends.leave().unwrap();
     assert_eq!(site.prints("echo $WHOSE; basename $PWD"), "parent\ndeep", "its parent still works there");
-    assert_eq!((site.places.kind(), places.kind()), ("ssh", "ssh"));
+    assert_eq!((site.backends.kind(), backends.kind()), ("ssh", "ssh"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The other machine as the gate asks about it. A look there costs a round trip: what a line may name is asked for all at
 //! once, and an answer counts for the judgement of one line.
 
-use super::open::Places;
+use super::open::Backends;
 use super::remote::{Remote, SMALL, SOON};
 use super::script::{Script, pattern};
 use crate::lock::lock;
@@ -167,19 +167,19 @@ fn listed(said: &str) -> Option<About> {
 /// The machine where commands run now: this one, as the given world knows it, or the one that was chosen.
 pub struct Worlds {
     here: Arc<dyn World>,
-    places: Places,
+    backends: Backends,
 }
 
 impl Worlds {
     /// `here` is this machine.
-    pub fn new(here: Arc<dyn World>, places: Places) -> Self {
-        Self { here, places }
+    pub fn new(here: Arc<dyn World>, backends: Backends) -> Self {
+        Self { here, backends }
     }
 }
 
 impl World for Worlds {
     fn home(&self) -> PathBuf {
-        match self.places.current() {
+        match self.backends.current() {
             // What cannot be reached runs nothing; until that is told, nothing there has a known name.
             Some(there) => there.home().unwrap_or_else(|_| "/".into()),
             None => self.here.home(),
@@ -187,14 +187,14 @@ impl World for Worlds {
     }
 
     fn hermes_home(&self) -> PathBuf {
-        match self.places.current() {
+        match self.backends.current() {
             Some(_) => self.home().join(".hermes"),
             None => self.here.hermes_home(),
         }
     }
 
     fn variable(&self, name: &str) -> Option<String> {
-        match self.places.current() {
+        match self.backends.current() {
             Some(_) if name == "HOME" => Some(self.home().to_string_lossy().into_owned()),
             Some(_) => Some(UNKNOWN.to_string()),
             None => self.here.variable(name),
@@ -202,28 +202,28 @@ impl World for Worlds {
     }
 
     fn glob(&self, pattern: &str, cwd: &Path, limit: usize) -> Matches {
-        match self.places.current() {
+        match self.backends.current() {
             Some(there) => there.glob(pattern, cwd, limit),
             None => self.here.glob(pattern, cwd, limit),
         }
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {
-        match self.places.current() {
+        match self.backends.current() {
             Some(there) => there.resolve(path),
             None => self.here.resolve(path),
         }
     }
 
     fn text(&self, path: &Path, limit: usize) -> Option<String> {
-        match self.places.current() {
+        match self.backends.current() {
             Some(there) => there.text(path, limit),
             None => self.here.text(path, limit),
         }
     }
 
     fn border(&self) -> Vec<PathBuf> {
-        match self.places.current() {
+        match self.backends.current() {
             // What cannot be reached runs nothing.
             Some(there) => there.known_begin().into_iter().collect(),
             None => self.here.border(),
@@ -231,7 +231,7 @@ impl World for Worlds {
     }
 
     fn about(&self, path: &Path) -> Option<About> {
-        match self.places.current() {
+        match self.backends.current() {
             // Nothing runs where nobody was reached, so nothing is there to be written.
             Some(there) if !there.is_reached() => None,
             Some(there) => there.about(path),
@@ -240,11 +240,11 @@ impl World for Worlds {
     }
 
     fn is_here(&self) -> bool {
-        self.places.current().is_none()
+        self.backends.current().is_none()
     }
 
     fn fresh(&self) {
-        if let Some(there) = self.places.current() {
+        if let Some(there) = self.backends.current() {
             lock(&there.looked).forget();
         }
     }

@@ -321,7 +321,7 @@ impl Backend for Daytona {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::places::backend::Programs;
+    use crate::backends::backend::Programs;
     use std::path::PathBuf;
 
     fn setting() -> Setting {

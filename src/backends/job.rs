@@ -3,7 +3,7 @@
 //! Its line goes over the link into a private folder, so that it stands in no list of arguments and no shell on the way
 //! reads it. A trap writes folder and variables there when its shell ends; nothing of ours is ever printed. Work in the
 //! background leads a session of its own with its output in a log: it outlives the connection, and is found again
-//! (`places::found`). Its client starts it: what got no client, or was given up before, never ran.
+//! (`backends::found`). Its client starts it: what got no client, or was given up before, never ran.
 
 mod end;
 
