@@ -17,6 +17,7 @@ pub mod lock;
 pub mod mcp;
 pub mod plugins;
 pub mod policy;
+pub mod protocol;
 pub mod runtime;
 pub mod store;
 pub mod term;

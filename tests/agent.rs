@@ -5,16 +5,16 @@ mod gate;
 mod tools;
 
 use hermes::agent::Models;
-use hermes::agent::event::{AgentCommand, AgentEvent, Theirs, TurnEnd};
 use hermes::agent::frozen::Frozen;
 use hermes::agent::runner::{self, Deps, Handle, Start};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
-use hermes::llm::message::{Body, Item, Message, NoteKind, Outcome, SessionId};
+use hermes::llm::message::Message;
 use hermes::llm::scripted::{Script, Scripted};
 use hermes::policy::redact::RedactKind;
 use hermes::policy::{ApprovalId, Decision, Grant, Scope, Speaker, Width};
+use hermes::protocol::{AgentCommand, AgentEvent, Body, Item, NoteKind, Outcome, SessionId, Theirs, TurnEnd};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
 use hermes::tools::file::ground::Ground;
@@ -452,7 +452,7 @@ fn read(path: &std::path::Path) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-fn user_id(seen: &[AgentEvent]) -> hermes::llm::message::ItemId {
+fn user_id(seen: &[AgentEvent]) -> hermes::protocol::ItemId {
     items(seen).iter().find(|item| matches!(item.body, Body::User { .. })).unwrap().id
 }
 
@@ -495,7 +495,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
     let requests = world.model.requests();
 
     let order = |files, conversation| {
-        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation, files, theirs: Theirs::Ask })
+        AgentCommand::Rewind(hermes::protocol::RewindOrder { item, conversation, files, theirs: Theirs::Ask })
     };
     talk.order(order(true, true)).await;
     let seen = talk.notice("rewound").await;
@@ -544,7 +544,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
         .collect();
     assert_eq!(prompts, ["make it", "change it differently"]);
     let first = page[0].id;
-    let order = hermes::agent::event::RewindOrder { item: first, conversation: true, files: true, theirs: Theirs::Ask };
+    let order = hermes::protocol::RewindOrder { item: first, conversation: true, files: true, theirs: Theirs::Ask };
     talk.order(AgentCommand::Rewind(order)).await;
     talk.notice("rewound").await;
     assert_eq!((read(&a), read(&b)), (None, None));
@@ -566,7 +566,7 @@ async fn what_a_stopped_turn_did_not_hear_comes_back_before_its_end() {
     let mut talk = world.start(None);
     talk.say("go").await;
     talk.until(|e| matches!(e, AgentEvent::Asked(_))).await;
-    let image = hermes::llm::message::Image { media_type: "image/png".into(), data: "AAAA".into() };
+    let image = hermes::protocol::Image { media_type: "image/png".into(), data: "AAAA".into() };
     talk.order(AgentCommand::Steer { text: "the first".into(), images: vec![image.clone()] }).await;
     talk.order(AgentCommand::Stop { force: false }).await;
     let (end, seen) = talk.finished().await;
@@ -592,9 +592,8 @@ steps:
     let (_, seen) = talk.finished().await;
     let item = user_id(&seen);
     std::fs::write(&a, "a person's\n").unwrap();
-    let order = |theirs| {
-        AgentCommand::Rewind(hermes::agent::event::RewindOrder { item, conversation: false, files: true, theirs })
-    };
+    let order =
+        |theirs| AgentCommand::Rewind(hermes::protocol::RewindOrder { item, conversation: false, files: true, theirs });
     talk.order(order(Theirs::Ask)).await;
     let asked = talk.until(|e| matches!(e, AgentEvent::RewindAsks { .. })).await;
     assert!(matches!(asked.last(), Some(AgentEvent::RewindAsks { files, .. }) if *files == ["a.txt"]), "{asked:?}");

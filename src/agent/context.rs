@@ -3,7 +3,8 @@
 //! Items only grow at the end, so each request extends the one before byte for byte. When the window runs out the
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
-use crate::llm::message::{AssistantBody, Body, Item, ItemId, Message, Origin, Outcome, ToolBody, ToolCall};
+use crate::llm::message::Message;
+use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, ToolBody, ToolCall};
 use crate::text::tokens;
 use crate::tools::bound;
 use crate::tools::room::level;
@@ -262,7 +263,7 @@ fn one_line(call: &ToolCall, content: &str, outcome: Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{Image, Large};
+    use crate::protocol::{Image, Large};
 
     /// A step with three results: the largest gives way, whenever it came, and says where the rest is.
     #[test]

@@ -1,13 +1,14 @@
 //! The policy of a session: its files as they were read, and whether somebody changed them since. What they loosen waits for
 //! the person; what they tighten holds at once.
 
-use crate::config::held::{Change, Held, version};
+use crate::config::held::{Held, version};
 use crate::config::load::{Sources, load};
 use crate::config::{Loaded, Paths};
 use crate::lock::lock;
 use crate::policy::frozen::Stricter;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
+use crate::protocol::PolicyChange;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -22,11 +23,11 @@ pub struct Frozen {
 #[derive(Debug, Default)]
 struct State {
     held: Held,
-    changes: Vec<Change>,
+    changes: Vec<PolicyChange>,
     /// What the changed files forbid beyond what they did.
     stricter: Arc<Stricter>,
     /// What the person was told last.
-    told: Vec<Change>,
+    told: Vec<PolicyChange>,
 }
 
 impl Frozen {
@@ -65,7 +66,7 @@ impl Frozen {
     }
 
     /// What is not as it was. Blocks.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self) -> Vec<PolicyChange> {
         self.looked().changes.clone()
     }
 
@@ -76,7 +77,7 @@ impl Frozen {
     }
 
     /// The changes, when they are others than those that were told last; none any more is news, too. Blocks.
-    pub fn news(&self) -> Option<Vec<Change>> {
+    pub fn news(&self) -> Option<Vec<PolicyChange>> {
         let mut state = self.looked();
         if state.told == state.changes {
             return None;

@@ -2,7 +2,6 @@
 
 mod absence;
 pub mod context;
-pub mod event;
 pub mod frozen;
 mod guard;
 mod models;

@@ -1,6 +1,6 @@
 //! The way out: deltas may be merged when the reader is slow, everything else must arrive and in order.
 
-use super::event::AgentEvent;
+use crate::protocol::AgentEvent;
 use tokio::sync::mpsc::{self, error::TrySendError};
 
 /// A bounded sender that merges deltas.

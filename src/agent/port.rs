@@ -1,13 +1,12 @@
 //! What tools and the gate see of the agent: its plan, and a person to ask.
 
 use super::absence::Absence;
-use super::event::{Question, Todo};
 use super::frozen::Frozen;
 use super::smart::Adviser;
-use crate::config::held::Change;
 use crate::lock::lock;
 use crate::policy::frozen::Stricter;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Origin, Payload, Preview, Speaker, Target};
+use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
+use crate::protocol::{PolicyChange, Question, QuestionId, Todo};
 use crate::tools::gate::{Advice, Asker, Said};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
@@ -48,7 +47,7 @@ pub enum Wish {
     PlanChanged(Vec<Todo>),
     Granted,
     /// What changed in the files of the policy; nothing any more, too.
-    PolicyChanged(Vec<Change>),
+    PolicyChanged(Vec<PolicyChange>),
     /// What is known of untrusted text changed.
     Untrusted,
     /// Something to tell the person and the agent.
@@ -66,7 +65,7 @@ pub struct Port {
     wishes: mpsc::Sender<Wish>,
     plan: Mutex<Vec<Todo>>,
     /// The session, who works in it for the questions of this port, and the newest words of the model or the person.
-    origin: Mutex<Origin>,
+    origin: Mutex<ApprovalOrigin>,
     /// Numbers of questions, the same for all ports of a process that share a screen.
     numbers: Arc<AtomicU64>,
     /// A person sits at the screen.
@@ -140,7 +139,7 @@ impl Port {
     /// A port for work beside the conversation: its questions reach the same inbox and say whose they are. It has a plan of
     /// its own.
     pub fn beside(&self, by: Speaker) -> Self {
-        let origin = Origin { by, saying: String::new(), ..Asker::origin(self) };
+        let origin = ApprovalOrigin { by, saying: String::new(), ..Asker::origin(self) };
         Self {
             wishes: self.wishes.clone(),
             plan: Mutex::default(),
@@ -198,7 +197,7 @@ impl AgentPort for Port {
                 Err("nobody can be asked here; decide yourself and say what you assumed".into())
             });
         }
-        question.id = super::event::QuestionId(self.number());
+        question.id = QuestionId(self.number());
         let (wishes, absence) = (self.wishes.clone(), Arc::clone(&self.absence));
         Box::pin(async move {
             let _waiting = absence.wait();
@@ -286,7 +285,7 @@ impl Asker for Port {
         withdraw(&self.wishes, id, how);
     }
 
-    fn origin(&self) -> Origin {
+    fn origin(&self) -> ApprovalOrigin {
         lock(&self.origin).clone()
     }
 

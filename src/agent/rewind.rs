@@ -1,7 +1,9 @@
 //! What going back to a prompt means: the prompts there are, and a preview of one. Reads, changes nothing.
 
-use super::event::{Fate, FileBack, FileKind, LeftOut, RanCommands, RewindPoint, RewindPreview, Rewound, Todo, Who};
-use crate::llm::message::{Body, Item, ItemId, Origin, Outcome, SessionId, ToolCall};
+use crate::protocol::{
+    Body, Fate, FileBack, FileKind, Item, ItemId, LeftOut, Origin, Outcome, RanCommands, RewindPoint, RewindPreview,
+    Rewound, SessionId, Todo, ToolCall, Who,
+};
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::diff::file_diff;
 use crate::tools::file::ground::{Ground, Now};
@@ -239,7 +241,7 @@ pub fn prompt(item: &Item, items: Vec<Item>) -> Rewound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{AssistantBody, ToolBody, ToolView};
+    use crate::protocol::{AssistantBody, ToolBody, ToolView};
 
     fn item(id: i64, body: Body) -> Item {
         Item { id: ItemId(id), at: 0, turn: 1, body }
@@ -280,7 +282,7 @@ mod tests {
             item(8, user("mystery")),
             item(9, tool("mcp_thing", "", "", Outcome::Failed)),
             item(10, asked("terminal", "rm -rf build")),
-            item(11, Body::Note { kind: crate::llm::message::NoteKind::TurnEnd, text: "1 step".into() }),
+            item(11, Body::Note { kind: crate::protocol::NoteKind::TurnEnd, text: "1 step".into() }),
         ];
         let preview = said(&Since { items, changes: vec![] }, &Registry::builtin());
         let commands: Vec<(&str, Vec<&str>)> = preview

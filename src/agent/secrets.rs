@@ -3,8 +3,8 @@
 
 use crate::config::{Loaded, dotenv};
 use crate::exec::keeps_back;
-use crate::llm::message::{Body, FileDiff, ToolBody, ToolCall, ToolView};
 use crate::policy::redact::{RedactKind, Secrets};
+use crate::protocol::{Body, FileDiff, ToolBody, ToolCall, ToolView};
 use crate::tools::file::encoding::Encoding;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -201,7 +201,7 @@ fn move_with(block: &mut Value, text: &str, secrets: &Secrets) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{AssistantBody, Large, Origin};
+    use crate::protocol::{AssistantBody, Large, Origin};
 
     #[test]
     fn keys_of_every_place_are_known() {
@@ -333,7 +333,7 @@ mod tests {
                 ..AssistantBody::default()
             }),
             Body::Tool(tool),
-            Body::Note { kind: crate::llm::message::NoteKind::Info, text: text() },
+            Body::Note { kind: crate::protocol::NoteKind::Info, text: text() },
         ] {
             mask(&mut body, &secrets);
             let whole = serde_json::to_value(&body).unwrap();

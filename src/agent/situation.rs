@@ -1,8 +1,8 @@
 //! What changes between turns (folder, repository, processes, plan). It travels with the newest message, outside the
 //! stable prefix, and is frozen with that message.
 
-use super::event::{Todo, TodoStatus};
 use crate::exec::{ExitReason, Notice, ProcessInfo, ProcessState, Repo};
+use crate::protocol::{Todo, TodoStatus};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};

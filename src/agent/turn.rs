@@ -9,9 +9,8 @@ mod reply;
 
 pub use facts::{Action, Input, Limits, Said};
 
-use super::event::TurnEnd;
 use super::guard::LoopGuard;
-use crate::llm::message::{AssistantBody, Body, NoteKind, StopReason, ToolBody, ToolCall};
+use crate::protocol::{AssistantBody, Body, NoteKind, StopReason, ToolBody, ToolCall, TurnEnd};
 use bodies::{user, with_context};
 use std::collections::VecDeque;
 

@@ -6,9 +6,9 @@ use super::effect::Effect;
 use super::model::Model;
 use super::model::approvals::Entry;
 use super::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal, QuestionModal, Read};
-use crate::agent::event::{AgentCommand, Question};
 use crate::config::keymap::{Code, Key};
 use crate::policy::{Approval, Decision, Intent};
+use crate::protocol::{AgentCommand, Question};
 
 /// Rows of a page until a frame says how many there are.
 const PAGE: u16 = 5;

@@ -11,12 +11,12 @@ use super::model::notices::About;
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
 use super::{composer, edit, events, pickers, sessions, turn};
-use crate::agent::event::{AgentCommand, Level, Question};
 use crate::config::keymap::{Code, Key};
 use crate::policy::{
-    Approval, ApprovalId, Decision, Intent, Mode, Origin, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict,
-    WITHOUT_SANDBOX, proposals,
+    Approval, ApprovalId, ApprovalOrigin, Decision, Intent, Mode, Payload, Preview, Proposal, Scope, Speaker, Target,
+    Verdict, WITHOUT_SANDBOX, proposals,
 };
+use crate::protocol::{AgentCommand, Level, Question};
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
 pub const QUIET: i64 = 400;
@@ -322,7 +322,7 @@ fn item(model: &Model, entry: &Entry) -> PickItem {
 }
 
 /// Who asks, and in which session when it is another than the open one.
-fn asks(model: &Model, origin: &Origin) -> String {
+fn asks(model: &Model, origin: &ApprovalOrigin) -> String {
     match elsewhere(model, origin) {
         Some(session) => format!("{session} · {}", origin.words()),
         None => origin.words(),
@@ -330,7 +330,7 @@ fn asks(model: &Model, origin: &Origin) -> String {
 }
 
 /// The session of a question, in words; `None` when it is the open one.
-pub fn elsewhere(model: &Model, origin: &Origin) -> Option<String> {
+pub fn elsewhere(model: &Model, origin: &ApprovalOrigin) -> Option<String> {
     let here = model.session.as_ref().is_none_or(|session| session.id.0 == origin.session);
     let name = if origin.title.is_empty() { &origin.session } else { &origin.title };
     (!here && !origin.session.is_empty()).then(|| format!("session “{name}”"))
@@ -463,7 +463,7 @@ pub fn decide(model: &mut Model, out: &mut Vec<Effect>, id: ApprovalId, decision
 }
 
 /// Answers a question of the model.
-pub fn answer(model: &mut Model, out: &mut Vec<Effect>, id: crate::agent::event::QuestionId, text: String) {
+pub fn answer(model: &mut Model, out: &mut Vec<Effect>, id: crate::protocol::QuestionId, text: String) {
     out.push(Effect::Agent(AgentCommand::Answer(id, text)));
     closed(model, out, EntryId::Question(id));
 }

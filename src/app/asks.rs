@@ -6,9 +6,9 @@ use super::effect::Effect;
 use super::model::Model;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::notices::About;
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::exec::{Ask, AskId, Hidden, ProcessCommand, ProcessId};
+use crate::protocol::Level;
 use crate::text::visible::visible;
 
 /// A program asks.

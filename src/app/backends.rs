@@ -4,9 +4,8 @@ use super::effect::Effect;
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::pickers;
-use crate::agent::event::AgentCommand;
 use crate::config::schema::BACKENDS;
-use std::sync::Arc;
+use crate::protocol::AgentCommand;
 
 /// `/backend`: the list; with a name it goes there.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
@@ -17,11 +16,11 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     let place = model.session.as_ref().map_or("local", |session| session.place.as_str());
     // A place is called by its kind first: `ssh dev@host`.
     let now = place.split(' ').next().unwrap_or_default().to_owned();
-    let lacks = model.session.as_ref().map(|session| Arc::clone(&session.lacks)).unwrap_or_default();
+    let unavailable = model.session.as_ref().map_or(&[][..], |session| &session.unavailable);
     let items = BACKENDS.iter().map(|kind| {
         let current = *kind == now;
-        let lack = lacks.iter().find(|(lacking, _)| lacking == kind).map(|(_, why)| why.clone());
-        let detail = match lack {
+        let reason = unavailable.iter().find(|backend| backend.kind == *kind).map(|backend| backend.reason.clone());
+        let detail = match reason {
             _ if current && place != *kind => format!("now {place}"),
             Some(why) => why,
             None => about(kind).0.to_owned(),
@@ -42,11 +41,11 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 /// What the selected one lacks in full, or what sets it up, below the list.
 pub fn note(model: &mut Model) {
-    let lacks = model.session.as_ref().map(|session| Arc::clone(&session.lacks)).unwrap_or_default();
+    let unavailable = model.session.as_ref().map(|session| session.unavailable.clone()).unwrap_or_default();
     let Some(picker) = pickers::top(model, PickerKind::Backends) else { return };
     let Some(kind) = pickers::chosen(picker).map(|item| item.value.clone()) else { return picker.footnote.clear() };
-    picker.footnote = match (lacks.iter().find(|(lacking, _)| *lacking == kind), about(&kind).1) {
-        (Some((_, why)), _) => why.clone(),
+    picker.footnote = match (unavailable.into_iter().find(|backend| backend.kind == kind), about(&kind).1) {
+        (Some(backend), _) => backend.reason,
         (None, "") => format!("for all sessions: hermes config set terminal.backend {kind}"),
         (None, key) => format!("its key: terminal.{key}; for all sessions: hermes config set terminal.backend {kind}"),
     };
@@ -77,13 +76,15 @@ mod tests {
     use super::*;
     use crate::app::model::modal::Modal;
     use crate::app::tests::{ready, script};
+    use crate::protocol::UnavailableBackend;
 
     #[test]
     fn the_list_says_where_commands_run_and_enter_goes_elsewhere() {
         let mut model = ready();
         if let Some(session) = &mut model.session {
             session.place = "ssh dev@box".into();
-            session.lacks = [("podman", "`podman` is not installed".to_owned())].into();
+            session.unavailable =
+                vec![UnavailableBackend { kind: "podman".into(), reason: "`podman` is not installed".into() }];
         }
         script(&mut model, "/backend<ret>");
         let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };

@@ -3,7 +3,7 @@
 use super::model::layout::Border;
 use super::model::{Model, Pane};
 use super::processes;
-use crate::agent::event::Level;
+use crate::protocol::Level;
 
 /// Shares of the height that the terminal pane can take, in thousandths.
 const SHARES: (u16, u16) = (100, 900);

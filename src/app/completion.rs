@@ -7,10 +7,10 @@ use super::model::Model;
 use super::model::composer::{Completion, CompletionItem};
 use super::msg::FoundPath;
 use super::{composer, palette, vi};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
 use crate::config::schema;
 use crate::llm::Effort;
+use crate::protocol::Level;
 
 /// Rows of the popup at most.
 const LIMIT: usize = 500;
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn enter_takes_what_is_typed_and_chooses_nothing_that_is_not() {
-        use crate::agent::event::AgentCommand;
+        use crate::protocol::AgentCommand;
         for (keys, effort) in [
             ("/effort high<ret>", Some(Effort::High)),
             ("/effort HIGH<ret>", Some(Effort::High)),

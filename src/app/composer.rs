@@ -5,9 +5,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::composer::Composer;
 use super::{completion, drafts, history, paste, vi};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
-use crate::llm::message::Image;
+use crate::protocol::{Image, Level};
 use ratatui::style::Style;
 use tui_textarea::{CursorMove, TextArea, WrapMode};
 

@@ -4,8 +4,7 @@ use super::composer;
 use super::effect::Effect;
 use super::model::Model;
 use super::paste;
-use crate::agent::event::Level;
-use crate::llm::message::SessionId;
+use crate::protocol::{Level, SessionId};
 use crate::store::StoreJob;
 
 /// Milliseconds after a change within which the draft is written: what kill -9 can take.

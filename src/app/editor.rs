@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::processes::Editor;
 use super::model::{Model, Pane};
 use super::{composer, drafts, focus, paste, processes};
-use crate::agent::event::Level;
 use crate::exec::{ProcessCommand, ProcessId};
+use crate::protocol::Level;
 
 /// Opens the draft in the editor; when it is open already, goes there.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {

@@ -1,7 +1,7 @@
 //! Orders of the UI; the runtime carries them out and answers with messages.
 
-use crate::agent::event::AgentCommand;
 use crate::exec::ProcessCommand;
+use crate::protocol::AgentCommand;
 use crate::store::StoreJob;
 
 /// Everything the UI can want, closed.
@@ -91,7 +91,7 @@ pub enum LoadRequest {
     RewindPoints,
     /// What going back to a prompt would mean.
     RewindPreview {
-        item: crate::llm::message::ItemId,
+        item: crate::protocol::ItemId,
     },
     /// Text for a slash command: the command's name and argument.
     Report {
@@ -112,7 +112,7 @@ pub enum LoadRequest {
     Looks,
     /// The whole of a stored session, to read.
     ReadSession {
-        id: crate::llm::message::SessionId,
+        id: crate::protocol::SessionId,
     },
     /// Asks a server of models at an address what it offers; `key` may be empty.
     TryServer {

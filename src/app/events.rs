@@ -5,7 +5,7 @@ use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use super::{approvals, frozen, items, queue, rewind, sessions, turn};
-use crate::agent::event::{AgentEvent, ToolStart};
+use crate::protocol::{AgentEvent, ToolStart};
 
 /// The agent told something.
 pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {

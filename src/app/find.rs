@@ -4,8 +4,8 @@ use super::focus;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::transcript::{CellId, Find, Position};
 use super::model::{Model, Pane};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
+use crate::protocol::Level;
 
 /// Opens the search, with what was searched last, or searches at once.
 pub fn open(model: &mut Model, words: &str) {

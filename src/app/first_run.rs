@@ -4,8 +4,8 @@ use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::first_run::{FirstRun, Found, Server};
 use super::{composer, modals, models, own_server};
-use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::{Code, Key};
+use crate::protocol::{AgentCommand, Level};
 
 /// Providers that are listed before the rest is asked for.
 const PROVIDERS: usize = 8;
@@ -243,7 +243,7 @@ mod tests {
         // The configuration was read again: some model answers by now.
         let mut session = model.session.clone().unwrap_or_else(|| panic!("a session"));
         session.model = "anthropic:its-usual-one".into();
-        update(&mut model, 0, Msg::Agent(crate::agent::event::AgentEvent::SessionChanged(session)));
+        update(&mut model, 0, Msg::Agent(crate::protocol::AgentEvent::SessionChanged(session)));
         assert!(model.first_run.is_none());
         let choice = |id: &str| crate::app::msg::ModelChoice {
             provider: provider(),

@@ -7,13 +7,13 @@ use super::modals::{Move, movement};
 use super::model::Model;
 use super::model::modal::{FrozenChoice, FrozenModal, Modal};
 use super::model::servers::ReadWhy;
-use crate::agent::event::{AgentCommand, Level, PolicyAnswer};
-use crate::config::held::{Change, version};
+use crate::config::held::version;
 use crate::config::keymap::{Code, Context, Key};
+use crate::protocol::{AgentCommand, Level, PolicyAnswer, PolicyChange};
 use crate::text::{Line, Role, Span};
 
 /// The files changed, or are again as they were.
-pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<Change>) {
+pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<PolicyChange>) {
     model.policy.changes = changes;
     model.policy.aside = false;
     if std::mem::take(&mut model.policy.taking) && model.policy.changes.is_empty() {
@@ -124,7 +124,7 @@ fn answer(model: &mut Model, out: &mut Vec<Effect>, about: fn(String) -> PolicyA
 }
 
 /// The text of the card. Lines of a difference begin with two blanks: they stand as they are.
-fn lines(changes: &[Change]) -> Vec<Line> {
+fn lines(changes: &[PolicyChange]) -> Vec<Line> {
     let line = |text: &str, role: Role| Line { spans: vec![Span::new(text, role)], ..Line::default() };
     let intro = "Something outside of this program changed what decides what is asked and what may run. Until you decide, \
                  nothing passes by a rule, by smart mode or by yolo.";
@@ -148,14 +148,14 @@ fn lines(changes: &[Change]) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::AgentEvent;
     use crate::app::tests::{ready, script};
     use crate::app::{Msg, update};
+    use crate::protocol::AgentEvent;
 
     fn told() -> Model {
         let mut model = ready();
         let diff = "-  mode: manual\n+  mode: off\n".into();
-        let change = Change { name: "~/.hermes/config.yaml".into(), diff, hash: "h".into() };
+        let change = PolicyChange { name: "~/.hermes/config.yaml".into(), diff, hash: "h".into() };
         let now = model.now;
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
@@ -195,7 +195,7 @@ mod tests {
         let mut model = ready();
         let at = model.now + 1000;
         crate::app::tests::script_at(&mut model, at, "half a sen");
-        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
+        let change = PolicyChange { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
         update(&mut model, at + 50, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         update(&mut model, at + 60_000, Msg::Woke);
         assert!(model.modals.is_empty(), "the composer is not empty");
@@ -214,7 +214,7 @@ mod tests {
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(Vec::new())));
         assert!(model.modals.is_empty());
         let (_, mut model) = answers("<esc>", true);
-        let change = Change { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
+        let change = PolicyChange { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
         let later = model.now + QUIET;
         update(&mut model, later, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))));

@@ -3,9 +3,7 @@
 use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use super::{events, queue, sidebar};
-use crate::llm::message::{
-    AssistantBody, Body, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall,
-};
+use crate::protocol::{AssistantBody, Body, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall};
 use crate::text::readable::readable;
 use std::collections::HashMap;
 use std::sync::Arc;

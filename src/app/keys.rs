@@ -7,8 +7,8 @@ use super::focus::{self, Layer};
 use super::model::modal::Modal;
 use super::model::{Chord, Model, Pane};
 use super::{completion, composer, find, modals, processes, run, select, usual, vi};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Context, Key, Match};
+use crate::protocol::Level;
 
 /// Milliseconds until the popup of what follows a started chord opens.
 pub const CHORD_POPUP: i64 = 500;

@@ -5,8 +5,8 @@ use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
 use super::{palette, pickers};
-use crate::agent::event::Level;
 use crate::config::skin::Look;
+use crate::protocol::Level;
 use std::sync::Arc;
 
 /// The skin picker, or the skin that was named.

@@ -9,10 +9,10 @@ use super::{
     answers, approvals, composer, edit, extensions, find, frozen, own_server, pickers, processes, quitting, rewind,
     scroll, seek, servers, sessions, usual, vi,
 };
-use crate::agent::event::AgentCommand;
 use crate::config::keymap::{Code, Context, Key};
 use crate::exec::ProcessCommand;
 use crate::policy::Mode;
+use crate::protocol::AgentCommand;
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {

@@ -18,11 +18,11 @@ pub mod toolsets;
 pub mod transcript;
 pub mod types;
 
-use crate::agent::event::{Meter, SessionInfo};
 use crate::app::msg::ModelChoice;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
+use crate::protocol::{Meter, SessionInfo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ pub enum Tab {
 /// The files of the policy, as far as they are not what the session read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicyOnDisk {
-    pub changes: Vec<crate::config::held::Change>,
+    pub changes: Vec<crate::protocol::PolicyChange>,
     /// The card was put aside: it opens by itself only when there is news.
     pub aside: bool,
     /// The person took the change, and the agent has not said yet whether it is still that one.
@@ -141,7 +141,7 @@ pub struct PolicyOnDisk {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sent {
     pub text: String,
-    pub images: Vec<crate::llm::message::Image>,
+    pub images: Vec<crate::protocol::Image>,
 }
 
 /// Skins and themes that can be chosen, and a choice under way.

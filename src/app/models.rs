@@ -7,7 +7,7 @@ use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
 use super::msg::ModelChoice;
 use super::{modals, own_server, pickers};
-use crate::agent::event::{AgentCommand, Level};
+use crate::protocol::{AgentCommand, Level};
 
 /// Models that are kept for cycling.
 const RECENT: usize = 5;

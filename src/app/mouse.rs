@@ -9,8 +9,8 @@ use super::model::transcript::{Selection, Spot};
 use super::model::{Click, Copying, Model, Pane, Pressed};
 use super::msg::{Mouse, MouseKind};
 use super::{borders, encode, first_run, focus, marking, modals, processes, scroll, select, split, suggestions};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Key};
+use crate::protocol::Level;
 use crate::text::MouseReports;
 
 /// Rows a wheel step scrolls.

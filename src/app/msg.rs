@@ -1,10 +1,10 @@
 //! Facts that reach the UI.
 
-use crate::agent::event::AgentEvent;
 use crate::app::model::first_run::Server;
 use crate::app::model::layout::Layout;
 use crate::config::keymap::Key;
 use crate::exec::ProcessEvent;
+use crate::protocol::AgentEvent;
 use crate::store::StoreReply;
 
 /// Everything that can happen, closed.
@@ -76,7 +76,7 @@ pub enum LoadReply {
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
     /// Files of the session that differ from what its tools found: path, lines added and removed.
-    Files { session: crate::llm::message::SessionId, files: Vec<(String, u32, u32)> },
+    Files { session: crate::protocol::SessionId, files: Vec<(String, u32, u32)> },
     /// Toolsets, by name.
     Toolsets(Vec<crate::app::model::toolsets::ToolsetRow>),
     /// The rules that hold here.
@@ -88,14 +88,11 @@ pub enum LoadReply {
     /// Paths that complete a word, best first; a second answer may follow.
     Paths { word: String, paths: Vec<FoundPath> },
     /// The prompts of the open session, newest first, or why they can't be had.
-    RewindPoints(Result<Vec<crate::agent::event::RewindPoint>, String>),
+    RewindPoints(Result<Vec<crate::protocol::RewindPoint>, String>),
     /// What going back to this prompt would mean.
-    RewindPreview {
-        item: crate::llm::message::ItemId,
-        preview: Result<Box<crate::agent::event::RewindPreview>, String>,
-    },
+    RewindPreview { item: crate::protocol::ItemId, preview: Result<Box<crate::protocol::RewindPreview>, String> },
     /// An image to attach, or why there is none.
-    Image(Result<crate::llm::message::Image, String>),
+    Image(Result<crate::protocol::Image, String>),
     /// Name and description of skins and themes.
     Looks { skins: Vec<(String, String)>, themes: Vec<(String, String)> },
     /// A pasted key was stored, or why not.

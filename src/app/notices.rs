@@ -1,7 +1,7 @@
 //! Short messages over the status bar: they expire by themselves, errors after a key.
 
 use super::model::notices::{About, Notice, Notices};
-use crate::agent::event::Level;
+use crate::protocol::Level;
 
 /// Milliseconds that information stays.
 const INFO: i64 = 4000;

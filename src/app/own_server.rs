@@ -6,7 +6,7 @@ use super::model::first_run::{OwnServer, Server};
 use super::model::modal::{InputModal, InputThen, Modal, PickItem, PickerKind};
 use super::msg::ServerRefused;
 use super::pickers;
-use crate::agent::event::{AgentCommand, Level};
+use crate::protocol::{AgentCommand, Level};
 
 /// The id of the provider that an address stands for in the config.
 const PROVIDER: &str = "custom";

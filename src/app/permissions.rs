@@ -5,8 +5,8 @@ use super::model::Model;
 use super::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use super::model::permissions::{Permissions, RuleRow};
 use super::pickers;
-use crate::agent::event::{AgentCommand, Level};
 use crate::policy::Mode;
+use crate::protocol::{AgentCommand, Level};
 
 /// `/permissions`: the list; what follows it is a command to try.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {

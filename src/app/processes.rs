@@ -10,11 +10,11 @@ use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::notices::About;
 use super::model::processes::{Passing, Processes, TerminalPane};
 use super::model::{Model, Pane};
-use crate::agent::event::Level;
 use crate::config::keymap::{Context, Key};
 use crate::exec::{
     ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Scroll, Vitals,
 };
+use crate::protocol::Level;
 use crate::text::Modes;
 
 /// Milliseconds that a foreground command runs before the pane opens by itself.

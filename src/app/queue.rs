@@ -6,8 +6,7 @@ use super::effect::Effect;
 use super::model::notices::About;
 use super::model::{Model, Pane, Sent};
 use super::{composer, drafts, focus, history, paste, sessions, turn};
-use crate::agent::event::{AgentCommand, Level};
-use crate::llm::message::{Image, SessionId};
+use crate::protocol::{AgentCommand, Image, Level, SessionId};
 use crate::store::{QueuedPrompt, StoreJob};
 use std::sync::Arc;
 

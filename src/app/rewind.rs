@@ -7,9 +7,8 @@ use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::rewind::{Confirming, RewindChoice, RewindModal};
 use super::model::{Model, Pane};
 use super::{approvals, composer, drafts, focus, history, items, paste, scroll, sidebar, turn};
-use crate::agent::event::{AgentCommand, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::config::keymap::{Code, Context, Key};
-use crate::llm::message::ItemId;
+use crate::protocol::{AgentCommand, ItemId, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::text::format::plural;
 use crate::text::width::truncate_middle;
 

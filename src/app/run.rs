@@ -12,9 +12,9 @@ use super::{
     processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, turn, usual,
     vi,
 };
-use crate::agent::event::{AgentCommand, Level};
 use crate::config::keymap::Key;
 use crate::exec::Way;
+use crate::protocol::{AgentCommand, Level};
 
 /// Runs the action of a key in a pane. Some keys mean more than their action alone.
 pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {

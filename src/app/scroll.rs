@@ -110,13 +110,12 @@ fn load_older(model: &mut Model, out: &mut Vec<Effect>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::AgentEvent;
     use crate::app::model::layout::Area;
     use crate::app::model::transcript::CellId;
     use crate::app::msg::Msg;
     use crate::app::tests::{opened, ready, script, user};
     use crate::app::update;
-    use crate::llm::message::ItemId;
+    use crate::protocol::{AgentEvent, ItemId};
     use crate::store::StoreReply;
 
     #[test]

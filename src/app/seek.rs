@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::processes::Seek;
 use super::model::{Model, Pane};
-use crate::agent::event::Level;
 use crate::exec::{Hit, ProcessCommand, ProcessId, Way};
+use crate::protocol::Level;
 
 /// Whether a search is in the terminal pane.
 pub fn here(model: &Model) -> bool {

@@ -10,8 +10,8 @@ use super::model::notices::About;
 use super::model::selection::Grain;
 use super::model::transcript::{CellId, CellKind, Position, Selection, Spot};
 use super::model::{CopyMode, Copying, Model, Pane};
-use crate::agent::event::Level;
 use crate::config::keymap::{Code, Context, Key};
+use crate::protocol::Level;
 
 /// Selects the entry above or below.
 pub fn step(model: &mut Model, by: i32) {

@@ -12,7 +12,7 @@ use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
 use super::model::servers::{ReadWhy, ServerChanges, ServerFact, ServerRow, ServerState};
 use super::pickers;
-use crate::agent::event::{AgentCommand, Level};
+use crate::protocol::{AgentCommand, Level};
 use crate::text::format;
 
 /// Opens the list, or the details of one server.

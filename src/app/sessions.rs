@@ -9,9 +9,8 @@ pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
 use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
-use crate::agent::event::{AgentCommand, Level, SessionInfo};
 use crate::config::keymap::{Code, Context, Key};
-use crate::llm::message::{Item, SessionId};
+use crate::protocol::{AgentCommand, Item, Level, SessionId, SessionInfo};
 use crate::store::{SessionRow, StoreJob};
 
 /// Rows of a list.

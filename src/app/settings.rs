@@ -2,8 +2,8 @@
 
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
-use crate::agent::event::Level;
 use crate::config::{DisplayConfig, schema};
+use crate::protocol::Level;
 use std::sync::Arc;
 
 fn display(model: &mut Model) -> &mut DisplayConfig {
@@ -67,8 +67,8 @@ pub fn status_bar(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::AgentCommand;
     use crate::app::tests::{ready, script};
+    use crate::protocol::AgentCommand;
 
     fn kept(effects: &[Effect]) -> Vec<(&str, &str)> {
         let pair = |effect: &'_ Effect| match effect {
@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn what_interrupted_a_turn_is_sent_when_it_has_stopped() {
-        use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
         use crate::app::{Msg, update};
+        use crate::protocol::{AgentEvent, TurnEnd, TurnOutcome};
         let mut model = ready();
         display(&mut model).busy_input_mode = "interrupt".into();
         script(&mut model, "go<ret>");

@@ -3,8 +3,7 @@
 use super::effect::{Effect, LoadRequest};
 use super::model::{Model, Pane};
 use super::{focus, run};
-use crate::agent::event::{Level, TodoStatus};
-use crate::llm::message::{FileDiff, SessionId};
+use crate::protocol::{FileDiff, Level, SessionId, TodoStatus};
 use crate::text::{Line, Role, Span};
 
 /// Columns from which the sidebar is shown without being asked for.

@@ -4,7 +4,7 @@ use super::action::{self, ACTIONS, Action};
 use super::effect::Effect;
 use super::model::Model;
 use super::{composer, drafts, extensions, history, run, servers, turn, uses};
-use crate::agent::event::Level;
+use crate::protocol::Level;
 
 /// Whether a text is meant as a command: a slash, then a word. A path is not, nor is anything after a space.
 pub fn is_command(text: &str) -> bool {

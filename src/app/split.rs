@@ -4,8 +4,8 @@ use super::effect::Effect;
 use super::model::Model;
 use super::model::processes::Beside;
 use super::processes;
-use crate::agent::event::Level;
 use crate::exec::{ProcessCommand, ProcessId};
+use crate::protocol::Level;
 use crate::text::Snapshot;
 use std::sync::Arc;
 

@@ -4,15 +4,14 @@ use super::effect::Effect;
 use super::model::Model;
 use super::msg::Msg;
 use super::update;
-use crate::agent::event::{AgentEvent, SessionInfo};
 use crate::config::Config;
 use crate::config::keymap::{Code, Key, Keymap};
 use crate::config::skin::Look;
 use crate::config::theme::ColorDepth;
 use crate::exec::{ProcessId, ProcessInfo, ProcessState, Vitals};
 use crate::llm::Effort;
-use crate::llm::message::{Body, Item, ItemId, Origin};
 use crate::policy::Mode;
+use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin, SessionInfo};
 use std::sync::{Arc, LazyLock};
 
 /// Keys of a script: characters, and `<ret>`, `<C-x>`, `<A-left>` and the like.
@@ -133,7 +132,7 @@ fn session(id: &str, model: &str) -> SessionInfo {
         mode: Mode::Manual,
         cwd: "/src/app".into(),
         place: "local".into(),
-        lacks: Default::default(),
+        unavailable: Default::default(),
         window: None,
         toolsets: None,
         adviser: None,

@@ -5,7 +5,7 @@ use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::toolsets::ToolsetRow;
 use super::pickers;
-use crate::agent::event::{AgentCommand, Level};
+use crate::protocol::{AgentCommand, Level};
 use crate::text::format;
 
 /// What a switch means, below the list.

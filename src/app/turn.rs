@@ -4,8 +4,7 @@ use super::effect::Effect;
 use super::model::transcript::{Cell, CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
 use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, sidebar, slash};
-use crate::agent::event::{AgentCommand, Level, TurnEnd, TurnOutcome};
-use crate::llm::message::{NoteKind, Origin};
+use crate::protocol::{AgentCommand, Level, NoteKind, Origin, TurnEnd, TurnOutcome};
 use crate::store::{QueuedPrompt, StoreJob};
 
 /// Milliseconds from which the end of a turn is worth a notification.

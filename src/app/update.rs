@@ -8,10 +8,10 @@ use super::{
     keys, looks, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, toolsets,
     uses, vi, wake,
 };
-use crate::agent::event::{Level, Meter};
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
+use crate::protocol::{Level, Meter};
 use crate::store::{StoreJob, StoreReply};
 use std::sync::Arc;
 
@@ -232,12 +232,12 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{AgentEvent, Question, QuestionId, TurnEnd, TurnOutcome};
     use crate::app::model::layout::{Area, Layout};
     use crate::app::msg::{Mouse, MouseKind};
     use crate::app::tests::{keys, model, opened, script_at, user};
     use crate::app::wake::next_wake;
     use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+    use crate::protocol::{AgentEvent, Question, QuestionId, TurnEnd, TurnOutcome};
     use proptest::prelude::*;
 
     #[test]

@@ -80,10 +80,10 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::event::{AgentEvent, Level, TurnEnd, TurnOutcome};
     use crate::app::msg::Msg;
     use crate::app::tests::{key, model, ready, script};
     use crate::app::update;
+    use crate::protocol::{AgentEvent, Level, TurnEnd, TurnOutcome};
 
     fn wakes(effects: &[Effect]) -> usize {
         effects.iter().filter(|effect| matches!(effect, Effect::WakeAt(_))).count()

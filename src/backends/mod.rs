@@ -31,7 +31,7 @@ pub use backend::{Backend, Leaving, PlaceError, Programs, Terminal, Traits};
 pub use files::{About, Files, Kind};
 pub use job::{Job, JobSpec};
 pub use keys::Keys;
-pub use open::{Backends, KINDS, Lacks, check, client_of};
+pub use open::{Backends, KINDS, check, client_of};
 pub use remote::Remote;
 pub use search::{Hit, Reach, Wanted, WantedMode};
 pub use transfer::{Moved, pull, push};

@@ -13,6 +13,7 @@ use super::ssh::Ssh;
 use crate::config::TerminalConfig;
 use crate::exec::Exec;
 use crate::lock::lock;
+use crate::protocol::UnavailableBackend;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -45,7 +46,7 @@ pub struct Backends {
 pub(super) struct Inner {
     needs: Option<Needs>,
     current: Mutex<Option<Arc<Lease>>>,
-    lacks: OnceLock<Lacks>,
+    unavailable: OnceLock<Vec<UnavailableBackend>>,
     /// Other machines on which earlier runs of this program left work.
     pub(super) earlier: Mutex<Vec<Arc<Remote>>>,
 }
@@ -60,9 +61,6 @@ fn vacate(seat: Option<Arc<Lease>>) {
         let _told = there.leave();
     }
 }
-
-/// Backends that cannot be used as they are configured, and why.
-pub type Lacks = Arc<[(&'static str, String)]>;
 
 /// What backends are made from.
 #[derive(Clone)]
@@ -200,13 +198,14 @@ impl Backends {
     }
 
     /// What cannot be used and why, found out once; nothing is reached.
-    pub fn lacks(&self) -> Lacks {
+    pub fn unavailable(&self) -> &[UnavailableBackend] {
         let found = || {
-            let Some(needs) = &self.inner.needs else { return Lacks::default() };
+            let Some(needs) = &self.inner.needs else { return Vec::new() };
             let all = KINDS.iter().map(|(kind, _)| *kind).filter(|kind| *kind != "local");
-            all.filter_map(|kind| Some((kind, needs.lack(kind)?))).collect()
+            all.filter_map(|kind| Some(UnavailableBackend { kind: kind.to_owned(), reason: needs.lack(kind)? }))
+                .collect()
         };
-        Arc::clone(self.inner.lacks.get_or_init(found))
+        self.inner.unavailable.get_or_init(found)
     }
 
     /// A backend of this kind as it is configured.

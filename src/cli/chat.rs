@@ -2,7 +2,6 @@
 
 use super::setup::{self, Base};
 use super::{ChatArgs, print};
-use crate::agent::event::Level;
 use crate::agent::runner::{self, Start};
 use crate::app::Model;
 use crate::app::model::ToolWords;
@@ -13,6 +12,7 @@ use crate::config::theme::Canvas;
 use crate::exec::{FarLeft, Scratch};
 use crate::llm::endpoint;
 use crate::llm::scripted;
+use crate::protocol::Level;
 use crate::runtime::{Context, Ended, Screen, Workers};
 use crate::term::Signals;
 use crate::text::visible::visible;

@@ -2,10 +2,9 @@
 
 use super::setup::{self, Base};
 use super::{ChatArgs, print};
-use crate::agent::event::{AgentCommand, AgentEvent, Level, Question, TurnEnd};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{Body, Item, NoteKind, Outcome};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Payload, Scope, Target, label};
+use crate::protocol::{AgentCommand, AgentEvent, Body, Item, Level, NoteKind, Outcome, Question, TurnEnd};
 use crate::text::format;
 use crate::text::visible::visible;
 use std::collections::VecDeque;
@@ -397,7 +396,7 @@ fn decision(approval: &Approval, line: &str) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Origin, Verdict};
+    use crate::policy::{ApprovalOrigin, Verdict};
 
     fn approval(id: u64, line: &str) -> Box<Approval> {
         Box::new(Approval {
@@ -409,7 +408,7 @@ mod tests {
             targets: vec![],
             payloads: vec![],
             proposals: vec![],
-            origin: Origin::default(),
+            origin: ApprovalOrigin::default(),
             changed: vec![],
             kept: false,
             asked_at: 0,

@@ -4,9 +4,10 @@ mod schema;
 
 use super::setup::{self, Base};
 use super::{ChatArgs, Output};
-use crate::agent::event::{AgentCommand, AgentEvent, Level, TurnEnd, TurnOutcome};
 use crate::agent::runner::{self, Start};
-use crate::llm::message::{AssistantBody, Body, Item, NoteKind, SessionId, ToolBody};
+use crate::protocol::{
+    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, SessionId, ToolBody, TurnEnd, TurnOutcome,
+};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

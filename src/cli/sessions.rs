@@ -10,7 +10,7 @@ mod markdown;
 mod rendered;
 mod text;
 
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use crate::store::{Store, StoreError};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use super::setup;
 use crate::agent::Port;
-use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::Mode;
+use crate::protocol::{Outcome, ToolCall};
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
 use crate::tools::listing::{Listing, access, listing};

@@ -7,6 +7,7 @@ mod shown;
 
 use super::{Paths, permissions, project};
 use crate::policy::redact::{RedactKind, redact};
+use crate::protocol::PolicyChange;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::Metadata;
@@ -70,19 +71,8 @@ enum How {
 /// What `stat` says of a file or of all files of a folder, folded into a number; `None` where there is none.
 type Stamp = Option<u64>;
 
-/// A file that is not what it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// `~/.hermes/config.yaml`
-    pub name: String,
-    /// Lines that begin with `+`, `-`, a blank or `@`: a unified difference, bounded, without secrets.
-    pub diff: String,
-    /// Which content it is about.
-    pub hash: String,
-}
-
 /// Names what is on disk, as these changes show it; empty for none.
-pub fn version(changes: &[Change]) -> String {
+pub fn version(changes: &[PolicyChange]) -> String {
     if changes.is_empty() {
         return String::new();
     }
@@ -125,7 +115,7 @@ impl Held {
     }
 
     /// What is not as it was; empty when all is. Blocks, for one `stat` a file when nothing was touched.
-    pub fn changes(&mut self) -> Vec<Change> {
+    pub fn changes(&mut self) -> Vec<PolicyChange> {
         for part in &mut self.parts {
             let stamp = stamp(&part.path, part.how);
             if stamp != part.stamp {
@@ -134,7 +124,7 @@ impl Held {
             }
         }
         let changed = self.parts.iter().filter(|part| part.now != part.held);
-        let change = |part: &Part| Change {
+        let change = |part: &Part| PolicyChange {
             name: part.name.clone(),
             diff: shown::difference(&part.held.shown, &part.now.shown),
             hash: part.now.hash.clone(),

@@ -95,12 +95,9 @@ pub use spawn::bare;
 pub use table::{LogPage, Report};
 pub use usage::Usage;
 
+pub use crate::protocol::ProcessId;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// `proc_<12 hex>`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcessId(pub String);
 
 /// A command to start.
 #[derive(Clone, Debug, PartialEq)]

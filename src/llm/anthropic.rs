@@ -5,11 +5,11 @@ mod read;
 use super::effort::{self, Said};
 use super::endpoint::Endpoint;
 use super::lenient::to_json;
-use super::message::Message;
 use super::openai_chat::tag;
 use super::openai_responses::position;
 use super::schema;
 use super::{ModelInfo, Request};
+use crate::llm::message::Message;
 pub(super) use read::Reader;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -174,7 +174,7 @@ fn said(text: &str) -> Block<'_> {
 fn blocks<'a>(endpoint: &Endpoint, message: &'a Message) -> (&'static str, Vec<Block<'a>>) {
     match message {
         Message::User { text, images } => {
-            let picture = |image: &'a super::message::Image| Block::Image {
+            let picture = |image: &'a crate::protocol::Image| Block::Image {
                 source: Source { kind: "base64", media_type: &image.media_type, data: &image.data },
                 cache_control: None,
             };

@@ -1,8 +1,8 @@
 //! The reply as it grows: what the wire parsers fill in, what the sink is told, and what comes out at the end.
 
-use super::message::{StopReason, ToolCall, Usage};
 use super::think::Scrub;
 use super::{Delta, Reply, ToolSchema, inner, text_calls};
+use crate::protocol::{StopReason, ToolCall, Usage};
 use serde_json::Value;
 
 /// A call that is still arriving.

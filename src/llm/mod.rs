@@ -31,11 +31,13 @@ mod text_calls;
 mod think;
 mod wire;
 
+pub use crate::protocol::Effort;
 pub use endpoint::Endpoint;
 pub use wire::connect;
 
+use crate::protocol::{StopReason, ToolCall, Usage};
 use futures::future::BoxFuture;
-use message::{Message, StopReason, ToolCall, Usage};
+use message::Message;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -63,44 +65,6 @@ pub struct ToolSchema {
     pub description: String,
     /// A JSON Schema object.
     pub parameters: Arc<serde_json::Value>,
-}
-
-/// How hard a reasoning model thinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effort {
-    None,
-    Minimal,
-    Low,
-    #[default]
-    Medium,
-    High,
-    XHigh,
-}
-
-impl Effort {
-    /// Every effort, from least to most.
-    pub const ALL: [Self; 6] = [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::XHigh];
-
-    /// The word of the config: `none` to `xhigh`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Minimal => "minimal",
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::XHigh => "xhigh",
-        }
-    }
-
-    /// Reads the word of the config; `max` and `ultra` are the most there is.
-    pub fn parse(word: &str) -> Option<Self> {
-        let word = word.trim().to_ascii_lowercase();
-        match word.as_str() {
-            "max" | "ultra" => Some(Self::XHigh),
-            _ => Self::ALL.into_iter().find(|effort| effort.as_str() == word),
-        }
-    }
 }
 
 /// A piece of a reply while it streams. Adapters merge what one network read brought, so a flood makes few of these.

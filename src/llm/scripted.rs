@@ -2,10 +2,11 @@
 
 pub use super::script::{Script, ScriptError};
 
-use super::message::{Message, StopReason, ToolCall, Usage};
 use super::script::{Scene, Step};
 use super::{Delta, ErrorKind, ModelInfo, Price, Provider, ProviderError, Reply, Request};
+use crate::llm::message::Message;
 use crate::lock::lock;
+use crate::protocol::{StopReason, ToolCall, Usage};
 use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::path::Path;

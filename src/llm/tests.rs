@@ -1,9 +1,9 @@
 //! What tests of this module share: requests, endpoints, and a loopback server that sends bytes when it is told to.
 
 use super::endpoint::{Endpoint, resolve};
-use super::message::Message;
 use super::{Delta, Effort, ModelInfo, ProviderError, Reply, Request, ToolSchema, connect, http};
 use crate::config::Config;
+use crate::llm::message::Message;
 use axum::body::Body;
 use axum::extract::{Request as Received, State};
 use axum::http::{HeaderMap, StatusCode};

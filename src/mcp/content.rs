@@ -1,7 +1,7 @@
 //! What a server answers to a call, as text for the model, pictures, and a short word for the tool line.
 
 use super::words;
-use crate::llm::message::Image;
+use crate::protocol::Image;
 use base64::Engine as _;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 
 use super::words;
 use crate::config::mcp::McpSamplingConfig;
-use crate::llm::message::{Image, Message};
+use crate::llm::message::Message;
+use crate::protocol::Image;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

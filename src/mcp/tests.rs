@@ -1,8 +1,9 @@
 //! Whole servers: a script that behaves as it is told, driven through the tools that it publishes.
 
 use super::*;
-use crate::llm::message::{Message, Outcome};
+use crate::llm::message::Message;
 use crate::llm::{Delta, ModelInfo, Provider, ProviderError, Reply, Request};
+use crate::protocol::Outcome;
 use crate::tools::spec::{Progress, Publish, Tool, ToolOutput};
 use crate::tools::testing::{Bench, Person};
 use futures::future::BoxFuture;

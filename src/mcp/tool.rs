@@ -5,8 +5,8 @@ use super::content::{self, Answer};
 use super::link::{Ask, LinkError, Step};
 use super::server::Server;
 use super::{names, words};
-use crate::llm::message::Outcome;
 use crate::policy::Intent;
+use crate::protocol::Outcome;
 use crate::text::format;
 use crate::tools::spec::{
     Access, Call, Data, Parallel, Progress, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,

@@ -3,9 +3,9 @@
 use super::peer::AskError;
 use super::plugin::Plugin;
 use super::registered::ToolDef;
-use crate::llm::message::Outcome;
 use crate::lock::lock;
 use crate::policy::Intent;
+use crate::protocol::Outcome;
 use crate::text::foreign;
 use crate::tools::spec::{Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;

@@ -1,9 +1,8 @@
-//! The gate's judgement: what a call means to do, whether it may, and why.
+//! The gate's judgement: whether a call may run, and why. Its words ([`Intent`], [`Verdict`]) are the protocol's.
 //!
-//! Pure: questions about the machine go through [`World`], which a test fakes. `tools::dispatch` is the only caller that
+//! Pure: questions about the machine go through [`World`], which a test fakes. `tools::gate` is the only caller that
 //! acts on a verdict, so every door goes through one gate.
 
-pub mod approval;
 pub mod border;
 pub mod decide;
 pub mod files;
@@ -30,88 +29,16 @@ mod tests;
 pub mod url;
 pub mod variable;
 
-pub use approval::{
-    Approval, ApprovalId, Decision, Grant, Origin, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Width,
+pub use crate::protocol::{
+    Approval, ApprovalId, ApprovalOrigin, Decision, EditIntent, Grant, Intent, Mode, Past, Payload, Preview, Proposal,
+    Scope, Speaker, Target, Verdict, Why, Width,
 };
 pub use decide::{decide, decide_in};
 pub use later::runs_later;
 pub use low_risk::low_risk;
 pub use rule::{Rule, Rules};
 
-use serde::{Deserialize, Serialize};
-use std::ops::Range;
 use std::path::PathBuf;
-
-/// What a planned call would do. The modal shows this same value and `Call::run` does nothing else.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Intent {
-    /// Reads files or folders.
-    Read(PathBuf),
-    /// Writes these files (absolute paths, with their unified diffs).
-    Edit(Vec<EditIntent>),
-    /// Runs a shell line.
-    Command { line: String, cwd: PathBuf, background: bool },
-    /// Types into a running process.
-    Input { process: String, text: String },
-    /// Calls a tool that another program brings. `tool` is its whole name (`mcp__server__tool`), as rules, grants and the
-    /// allowlist name it; `args` is JSON, indented; `claims` is what the program says of the tool, which changes nothing.
-    Remote { server: String, tool: String, args: String, claims: Vec<String> },
-    /// Touches only the agent's own state: plan, questions, listing processes.
-    Talk,
-}
-
-/// One file that a call would change.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EditIntent {
-    pub path: PathBuf,
-    pub diff: String,
-    /// Deletes or moves it away.
-    pub removes: bool,
-}
-
-/// What the policy decided.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    Allow(Vec<Why>),
-    Ask(Vec<Why>),
-    /// Asked even under yolo: policy edits, words that can't be resolved.
-    AskAlways(Vec<Why>),
-    DeniedByRule(Why),
-    /// No mode runs it.
-    Refuse(Vec<Why>),
-}
-
-impl Verdict {
-    /// The word of the command line and of `docs/CLI.md`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Verdict::Allow(_) => "allow",
-            Verdict::Ask(_) => "ask",
-            Verdict::AskAlways(_) => "ask-always",
-            Verdict::DeniedByRule(_) => "denied-by-rule",
-            Verdict::Refuse(_) => "refuse",
-        }
-    }
-
-    /// The reasons, most serious first.
-    pub fn reasons(&self) -> &[Why] {
-        match self {
-            Verdict::Allow(why) | Verdict::Ask(why) | Verdict::AskAlways(why) | Verdict::Refuse(why) => why,
-            Verdict::DeniedByRule(why) => std::slice::from_ref(why),
-        }
-    }
-}
-
-/// One reason of a verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Why {
-    /// The class, as a person reads it and as a session grant or the allowlist names it: `recursive delete`.
-    pub effect: String,
-    /// A sentence without a full stop: what these words would do.
-    pub text: String,
-    /// Bytes of the command that it is about.
-    pub span: Range<usize>,
-}
 
 /// Names of classes that stay as allowlists hold them, and how a person reads them.
 const LABELS: [(&str, &str); 6] = [
@@ -214,25 +141,3 @@ pub trait World: Send + Sync {
 
 /// Bytes of stack that judging the deepest line may need: shells, code and substitutions in each other.
 pub const STACK: usize = 8 << 20;
-
-/// How questions are treated, the strictest first. Shown as *ask*, *auto*, *yolo*.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    #[default]
-    Manual,
-    /// An auxiliary model may pass questions of low risk ([`low_risk`]); where none can be asked it is like manual.
-    Smart,
-    Off,
-}
-
-impl Mode {
-    /// As it is shown: `ask`, `auto`, `yolo`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Mode::Manual => "ask",
-            Mode::Smart => "auto",
-            Mode::Off => "yolo",
-        }
-    }
-}

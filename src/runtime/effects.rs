@@ -2,12 +2,12 @@
 
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
-use crate::agent::event::AgentCommand;
 use crate::app::effect::{LoadRequest, ServerOrder};
 use crate::app::model::servers::ServerFact;
 use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
 use crate::exec::Exec;
+use crate::protocol::AgentCommand;
 use crate::store::Store;
 use crate::term::{Frames, Guard, Shape};
 use std::collections::HashMap;

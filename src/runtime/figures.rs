@@ -1,7 +1,6 @@
 //! `/context` and `/usage`: what fills the window and what was used, in figures that are true or absent.
 
-use crate::agent::event::Meter;
-use crate::llm::message::{AssistantBody, Body, Item, ItemId, Usage};
+use crate::protocol::{AssistantBody, Body, Item, ItemId, Meter, Usage};
 use crate::text::format::{count, dollars, plural};
 use crate::text::tokens::{IMAGE, of as tokens};
 use crate::text::width::{pad, truncate_end};
@@ -242,7 +241,7 @@ pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::{Origin, ToolBody};
+    use crate::protocol::{Origin, ToolBody};
 
     fn items() -> Vec<Item> {
         let user = |text: &str| Body::User {

@@ -1,6 +1,6 @@
 //! Pictures for the model: from the clipboard's program or from a file.
 
-use crate::llm::message::Image;
+use crate::protocol::Image;
 use std::path::Path;
 
 /// Bytes of a picture that a person gives: more than every provider takes, and the provider's word counts.

@@ -1,7 +1,6 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
 use super::{Context, own_server, reports};
-use crate::agent::event::{RewindPoint, RewindPreview};
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -10,8 +9,8 @@ use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
 use crate::config::skin::{self, Listed, Look};
 use crate::exec::Exec;
-use crate::llm::message::ItemId;
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
+use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
 use crate::tools::file::ground::Ground;
 use crate::tools::listing::{Listing, listing};
@@ -20,8 +19,8 @@ use std::path::PathBuf;
 
 /// What a load may need to know of the screen.
 pub struct Facts {
-    pub session: Option<crate::agent::event::SessionInfo>,
-    pub meter: crate::agent::event::Meter,
+    pub session: Option<crate::protocol::SessionInfo>,
+    pub meter: crate::protocol::Meter,
     pub store: Store,
     pub exec: Exec,
     pub cwd: PathBuf,

@@ -18,12 +18,12 @@ mod toolsets;
 mod trim;
 mod watch;
 
-use crate::agent::event::AgentEvent;
 use crate::agent::runner::Handle;
 use crate::app::{Effect, Model, Msg, approvals, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ProcessEvent};
+use crate::protocol::AgentEvent;
 use crate::store::Store;
 use crate::term::Signals;
 use crate::term::{Frames, Guard, Reader};
@@ -72,7 +72,7 @@ pub struct Ended {
     /// Something was said in it.
     pub spoke: bool,
     /// The session that was open, for the words of farewell.
-    pub session: Option<crate::agent::event::SessionInfo>,
+    pub session: Option<crate::protocol::SessionInfo>,
     /// Commands that go on: the first line of each, and its process number or the machine that it is on.
     pub kept: Vec<(String, String)>,
     /// The window was closed: nobody was asked what goes on.
@@ -144,7 +144,7 @@ impl Screen {
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
         if let Some(text) = first {
-            self.owed.push(Effect::Agent(crate::agent::event::AgentCommand::Submit { text, images: Vec::new() }));
+            self.owed.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
         }
         loop {
             let owed = std::mem::take(&mut self.owed);

@@ -5,7 +5,7 @@ use super::{Context, figures};
 use crate::app::msg::LoadReply;
 use crate::exec::{ProcessState, Repo};
 use crate::llm::ToolSchema;
-use crate::llm::message::{Item, ItemId, SessionId};
+use crate::protocol::{Item, ItemId, SessionId};
 use crate::text::tokens;
 use crate::tools::offer::Offer;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 use super::db::Db;
 use super::{Opened, index, live, open};
-use crate::llm::message::SessionId;
 use crate::lock::lock;
+use crate::protocol::SessionId;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 use super::QueuedPrompt;
 use super::db::Db;
 use super::error::StoreError;
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use rusqlite::OptionalExtension;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use super::{
     Imported, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats, StoreJob,
     StoreReply, drafts, index, items, jobs, keep, resolve, resume, search, sessions, transfer,
 };
-use crate::llm::message::{Item, ItemId, SessionId};
+use crate::protocol::{Item, ItemId, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

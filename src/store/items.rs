@@ -4,7 +4,7 @@ use super::db::Db;
 use super::error::{StoreError, is_damage};
 use super::query::has_cjk;
 use super::{Page, journal, sessions};
-use crate::llm::message::{Body, Item, ItemId, Origin, SessionId, Usage};
+use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
 use rusqlite::{Connection, Row, Transaction};
 
 /// Characters of the first prompt that lists show.

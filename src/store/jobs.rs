@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{StoreJob, StoreReply, drafts, items, search, sessions, uses};
-use crate::llm::message::ItemId;
+use crate::protocol::ItemId;
 
 /// Items of a preview.
 const PREVIEW_ITEMS: usize = 20;

@@ -4,7 +4,7 @@ use super::db::Db;
 use super::error::StoreError;
 use super::{NewSession, items, sessions};
 use crate::config::remove;
-use crate::llm::message::{Item, ItemId, SessionId};
+use crate::protocol::{Item, ItemId, SessionId};
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};

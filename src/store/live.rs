@@ -1,7 +1,7 @@
 //! What holds only while a program works in a session: the streamed text, and who is at it.
 
 use super::db::{Db, birth};
-use crate::llm::message::{AssistantBody, Body, Item, SessionId};
+use crate::protocol::{AssistantBody, Body, Item, SessionId};
 use rusqlite::{Connection, OptionalExtension};
 
 /// Writes the newest streamed text of every session that has some.

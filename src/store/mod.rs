@@ -42,7 +42,7 @@ pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;
 
-use crate::llm::message::{Image, Item, ItemId, SessionId, Usage};
+use crate::protocol::{Image, Item, ItemId, SessionId, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;

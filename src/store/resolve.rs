@@ -2,7 +2,7 @@
 
 use super::error::StoreError;
 use super::sessions::like_escaped;
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::HashSet;
 

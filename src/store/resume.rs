@@ -4,7 +4,7 @@ use super::audit::{self, By, Kind, Record};
 use super::db::Db;
 use super::error::StoreError;
 use super::{Opening, items, live, sessions};
-use crate::llm::message::{Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView};
+use crate::protocol::{Body, Item, ItemId, NoteKind, Outcome, SessionId, StopReason, ToolBody, ToolCall, ToolView};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use super::db::Db;
 use super::error::StoreError;
 use super::items::{self, COLUMNS};
 use super::{Store, sessions};
-use crate::llm::message::{Body, Item, ItemId, Origin, SessionId};
+use crate::protocol::{Body, Item, ItemId, Origin, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

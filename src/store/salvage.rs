@@ -3,7 +3,7 @@
 use super::error::StoreError;
 use super::keep::beside;
 use super::{db, items, open};
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use rusqlite::types::{Type, Value};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use std::collections::HashMap;

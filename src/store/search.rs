@@ -5,7 +5,7 @@ use super::error::{StoreError, is_damage};
 use super::query::{self, Substrings};
 use super::sessions::{self, like_escaped};
 use super::{SearchHit, SessionRow, index};
-use crate::llm::message::ItemId;
+use crate::protocol::ItemId;
 use rusqlite::{Connection, ToSql};
 use std::collections::HashSet;
 

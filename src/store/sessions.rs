@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{NewSession, SessionMeta, SessionRow, index, title};
-use crate::llm::message::{ItemId, SessionId, Usage};
+use crate::protocol::{ItemId, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
 /// Sessions that stayed empty are removed this long after their start, in milliseconds: their program was killed.

@@ -6,7 +6,7 @@ mod resuming;
 mod rewinding;
 
 use super::*;
-use crate::llm::message::{AssistantBody, Body, NoteKind, Origin, StopReason, ToolBody, ToolCall};
+use crate::protocol::{AssistantBody, Body, NoteKind, Origin, StopReason, ToolBody, ToolCall};
 use std::path::Path;
 
 /// Runs a test's futures on this thread.

@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{Imported, NewSession, items, sessions};
-use crate::llm::message::{Body, Item, ItemId, SessionId};
+use crate::protocol::{Body, Item, ItemId, SessionId};
 use rusqlite::Transaction;
 
 /// Sessions in one transaction.
@@ -46,7 +46,7 @@ fn is_same(a: &Body, b: &Body) -> bool {
     match (a, b) {
         (Body::User { text: a, images: x, .. }, Body::User { text: b, images: y, .. }) => a == b && x == y,
         (Body::Assistant(a), Body::Assistant(b)) => {
-            let calls = |body: &crate::llm::message::AssistantBody| {
+            let calls = |body: &crate::protocol::AssistantBody| {
                 body.calls.iter().map(|call| (call.name.clone(), call.args.clone())).collect::<Vec<_>>()
             };
             a.text == b.text && calls(a) == calls(b)

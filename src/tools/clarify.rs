@@ -1,8 +1,8 @@
 //! The `clarify` tool: a question to the person, answered in their own time.
 
 use super::spec::{Access, Call, Parallel, Question, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use crate::agent::event::QuestionId;
 use crate::policy::Intent;
+use crate::protocol::QuestionId;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ impl Call for ClarifyCall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::Outcome;
+    use crate::protocol::Outcome;
     use crate::tools::testing::Bench;
 
     #[tokio::test]

@@ -16,8 +16,6 @@ pub use guard::{Advice, Said};
 
 use super::dispatch::{Dispatch, Planned};
 use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
-use crate::agent::event::ToolStart;
-use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::lock::lock;
 use crate::policy::decide::Closed;
 use crate::policy::frozen::Stricter;
@@ -25,7 +23,8 @@ use crate::policy::permissions::Reader;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Mode, Origin, Payload, Target, World};
+use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Intent, Mode, Payload, Target, World};
+use crate::protocol::{Outcome, ToolBody, ToolCall, ToolStart, ToolView};
 use crate::store::Store;
 use futures::future::BoxFuture;
 use std::collections::HashMap;
@@ -57,7 +56,7 @@ pub trait Asker: Send + Sync {
     fn found(&self, _id: ApprovalId, _targets: Vec<Target>, _payloads: Vec<Payload>) {}
 
     /// Who asks and why.
-    fn origin(&self) -> Origin;
+    fn origin(&self) -> ApprovalOrigin;
 
     /// The number of the next question: never the same twice in a process.
     fn number(&self) -> u64;

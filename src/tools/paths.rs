@@ -179,7 +179,7 @@ mod tests {
     async fn a_place_that_is_not_there_means_no_tool_touches_this_machine() {
         use crate::backends::Backends;
         use crate::config::TerminalConfig;
-        use crate::llm::message::Outcome;
+        use crate::protocol::Outcome;
         use serde_json::json;
         let mut bench = crate::tools::testing::Bench::new();
         let home = tempfile::tempdir().unwrap();

@@ -2,9 +2,9 @@
 
 use crate::config::load::Loaded;
 use crate::config::{ConfigError, Paths, edit, permissions, yaml};
-use crate::llm::message::SessionId;
 use crate::policy::permissions::Layer;
 use crate::policy::rule::said;
+use crate::protocol::SessionId;
 use crate::store::Store;
 use crate::store::audit::{By, Kind, Record, Wanted};
 use chrono::{Local, TimeZone};

@@ -4,9 +4,9 @@ use super::offer::Among;
 use crate::backends::{Backends, Files};
 use crate::config::Config;
 use crate::exec::Exec;
-use crate::llm::message::{FileDiff, Image, Large, Outcome, ToolView};
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
+use crate::protocol::{FileDiff, Image, Large, Outcome, ToolView};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -323,4 +323,4 @@ pub trait AgentPort: Send + Sync {
     }
 }
 
-pub use crate::agent::event::{Question, Todo, TodoStatus};
+pub use crate::protocol::{Question, Todo, TodoStatus};

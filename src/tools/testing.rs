@@ -7,7 +7,7 @@ use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::redact::RedactKind;
-use crate::policy::{Approval, ApprovalId, Decision, Grant, Intent, Matches, Origin, World};
+use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Intent, Matches, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -254,8 +254,8 @@ impl Asker for Answers {
     }
     fn granted(&self, _: &[String]) {}
     fn withdraw(&self, _: ApprovalId, _: Decision) {}
-    fn origin(&self) -> Origin {
-        Origin::default()
+    fn origin(&self) -> ApprovalOrigin {
+        ApprovalOrigin::default()
     }
     fn number(&self) -> u64 {
         1
@@ -283,7 +283,7 @@ pub enum Step {
     Wait {
         heeds_stop: bool,
     },
-    Draw(Vec<crate::llm::message::Image>),
+    Draw(Vec<crate::protocol::Image>),
 }
 
 /// A tool that does one thing.

@@ -91,8 +91,8 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::Outcome;
     use crate::policy::Intent;
+    use crate::protocol::Outcome;
     use crate::tools::testing::Bench;
     use std::os::unix::fs::PermissionsExt;
 

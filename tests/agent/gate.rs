@@ -1,9 +1,9 @@
 //! The gate of a conversation: smart mode, a policy that changes on disk, text of strangers, secrets that stream.
 
 use super::*;
-use hermes::agent::event::PolicyAnswer;
-use hermes::config::held::{Change, version};
+use hermes::config::held::version;
 use hermes::policy::{Approval, Mode};
+use hermes::protocol::{PolicyAnswer, PolicyChange};
 use std::path::Path;
 
 /// Answers of the model and of the adviser come from one script: a step for the adviser has `when: commands`.
@@ -189,7 +189,7 @@ async fn the_new_policy_can_be_taken_and_an_always_of_the_person_freezes_nothing
 }
 
 /// The next news of a policy that changed.
-async fn changes(talk: &mut Talk) -> Vec<Change> {
+async fn changes(talk: &mut Talk) -> Vec<PolicyChange> {
     let seen = talk.until(|event| matches!(event, AgentEvent::PolicyChanged(changes) if !changes.is_empty())).await;
     match seen.into_iter().last() {
         Some(AgentEvent::PolicyChanged(changes)) => changes,
@@ -479,7 +479,7 @@ async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
 }
 
 /// The session that was just opened.
-async fn opened(talk: &mut super::Talk) -> hermes::agent::event::SessionInfo {
+async fn opened(talk: &mut super::Talk) -> hermes::protocol::SessionInfo {
     let seen = talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, .. }) = seen.into_iter().last() else { unreachable!() };
     session

@@ -5,7 +5,7 @@ use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
 use hermes::backends::{Job, JobSpec};
 use hermes::exec::{ExecError, Launch, Spawn};
-use hermes::llm::message::{Body, Item, ItemId, Origin, SessionId};
+use hermes::protocol::{Body, Item, ItemId, Origin, SessionId};
 use hermes::store::{Blobs, FileChange, Store};
 use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;

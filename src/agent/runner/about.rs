@@ -1,10 +1,9 @@
 //! What is stored with the open session and told of it: its row, title and model, and the configuration read again.
 
 use super::Runner;
-use crate::agent::event::{AgentEvent, Level};
 use crate::llm::Provider;
-use crate::llm::message::Item;
 use crate::lock::lock;
+use crate::protocol::{AgentEvent, Item, Level};
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -2,12 +2,14 @@
 
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
-use crate::agent::event::{AgentEvent, Level, Question, QuestionId, TurnEnd, TurnOutcome};
 use crate::agent::guard::Round;
 use crate::agent::turn::{Action, Input, Said};
 use crate::agent::veil::Veil;
-use crate::llm::message::{Body, Item, ItemId, NoteKind, Origin, PERSONS, SessionId, ToolBody, ToolCall};
 use crate::llm::{Reply, Request};
+use crate::protocol::{
+    AgentEvent, Body, Item, ItemId, Level, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
+    ToolCall, TurnEnd, TurnOutcome,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -368,7 +370,7 @@ impl Runner {
                 call_id: call.id,
                 name: call.name,
                 content: r#"{"error":"interrupted: the user stopped the turn"}"#.into(),
-                outcome: crate::llm::message::Outcome::Interrupted,
+                outcome: crate::protocol::Outcome::Interrupted,
                 ..ToolBody::default()
             };
             self.feed(Input::ToolFinished(body)).await;

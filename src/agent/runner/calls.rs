@@ -1,11 +1,10 @@
 //! Streams and tool calls while they run.
 
 use super::{Runner, SAVE_EVERY};
-use crate::agent::event::AgentEvent;
 use crate::agent::turn::Input;
 use crate::llm::Delta;
-use crate::llm::message::{Outcome, ToolBody, ToolCall, ToolView};
 use crate::lock::lock;
+use crate::protocol::{AgentEvent, Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
 use crate::tools::file::ground::Ground;
 use crate::tools::file::history::FileHistory;

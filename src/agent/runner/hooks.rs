@@ -2,13 +2,12 @@
 //! them; the others only watch.
 
 use super::{Happened, Runner};
-use crate::agent::event::{AgentCommand, Level};
 use crate::llm::Reply;
-use crate::llm::message::{AssistantBody, Body, NoteKind, Origin};
 use crate::lock::lock;
 use crate::plugins::answer::{Answer, Verdict};
 use crate::plugins::{Event, Moment, Told};
 use crate::policy::{Approval, Decision, Intent, Scope};
+use crate::protocol::{AgentCommand, AssistantBody, Body, Level, NoteKind, Origin};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 

@@ -1,8 +1,8 @@
 //! Where the session works: this machine or another one.
 
 use super::Runner;
-use crate::agent::event::{AgentEvent, Level};
 use crate::lock::lock;
+use crate::protocol::{AgentEvent, Level};
 
 /// The fact of a session that names its backend.
 pub(super) const BACKEND: &str = "backend";

@@ -1,11 +1,10 @@
 //! The policy of the open session: files that somebody changed, untrusted text, and the model of smart mode.
 
 use super::Runner;
-use crate::agent::event::{AgentEvent, Level, PolicyAnswer};
 use crate::agent::smart::Adviser;
-use crate::config::held::Change;
 use crate::lock::lock;
 use crate::policy::Mode;
+use crate::protocol::{AgentEvent, Level, PolicyAnswer, PolicyChange};
 use crate::store::audit::{By, Kind, Record};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +26,7 @@ impl Runner {
     }
 
     /// Tells what changed in the files of the policy, or that they are again as they were.
-    pub(super) async fn policy_changed(&mut self, changes: Vec<Change>) {
+    pub(super) async fn policy_changed(&mut self, changes: Vec<PolicyChange>) {
         if !self.start.interactive && !changes.is_empty() {
             let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
             let text = format!("{} changed: nothing passes by a rule or mode in this run", names.join(", "));

@@ -1,10 +1,10 @@
 //! What a request is made of: prompt and tools, once a session; the situation, once a turn; and its bound.
 
 use super::Runner;
-use crate::agent::event::Level;
 use crate::agent::situation::{self, Situation};
 use crate::context::context_files::ContextFile;
 use crate::lock::lock;
+use crate::protocol::Level;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 

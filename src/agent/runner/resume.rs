@@ -3,12 +3,11 @@
 use super::session::{PAGE, Session};
 use super::{Runner, Start};
 use crate::agent::context::Context;
-use crate::agent::event::{AgentEvent, Level, Todo};
 use crate::agent::turn::{Input, Turn};
-use crate::llm::message::{Body, SessionId};
 use crate::llm::{Effort, Reply};
 use crate::lock::lock;
 use crate::policy::taint::Untrusted;
+use crate::protocol::{AgentEvent, Body, Level, SessionId, Todo};
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,10 +2,9 @@
 
 use super::Runner;
 use super::session::PAGE;
-use crate::agent::event::{AgentEvent, Level, RewindOrder, Rewound, Theirs};
 use crate::agent::rewind;
-use crate::llm::message::{Body, Item, ItemId, SessionId};
 use crate::lock::lock;
+use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, SessionId, Theirs};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
 use crate::tools::file::ground::Ground;

@@ -2,15 +2,14 @@
 
 use super::{Deps, Start};
 use crate::agent::context::Context;
-use crate::agent::event::{Meter, SessionInfo};
 use crate::agent::models::Models;
 use crate::backends::Backends;
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
-use crate::llm::message::{Body, Item, ItemId, SessionId, Usage};
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::lock::lock;
 use crate::policy::Mode;
+use crate::protocol::{Body, Item, ItemId, Meter, SessionId, SessionInfo, Usage};
 use crate::text::tokens;
 use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
@@ -174,7 +173,7 @@ impl Session {
             mode: self.mode,
             cwd: lock(&self.cwd).display().to_string(),
             place: self.backends.label(),
-            lacks: self.backends.lacks(),
+            unavailable: self.backends.unavailable().to_vec(),
             window: self.window,
             toolsets: self.toolsets.clone(),
             adviser: self.adviser.clone(),

@@ -2,8 +2,8 @@
 
 use super::Runner;
 use super::session::Session;
-use crate::agent::event::{AgentEvent, Level};
 use crate::llm::ToolSchema;
+use crate::protocol::{AgentEvent, Level};
 use crate::tools::offer::{Offer, Offered};
 use crate::tools::registry::Snapshot;
 use serde_json::{Value, json};

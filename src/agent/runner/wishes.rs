@@ -1,11 +1,10 @@
 //! What running calls want of the runner: a person's answer, a word to the screen.
 
 use super::{Runner, actions};
-use crate::agent::event::{AgentEvent, Level, QuestionId};
 use crate::agent::port::Wish;
 use crate::agent::turn::{Input, Said};
-use crate::llm::message::{Body, NoteKind};
 use crate::policy::{ApprovalId, Decision, Speaker};
+use crate::protocol::{AgentEvent, Body, Level, NoteKind, QuestionId};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 

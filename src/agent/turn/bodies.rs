@@ -2,7 +2,7 @@
 
 use super::{Action, Said};
 use crate::llm::Reply;
-use crate::llm::message::{AssistantBody, Body, Outcome, StopReason, ToolBody, ToolCall};
+use crate::protocol::{AssistantBody, Body, Outcome, StopReason, ToolBody, ToolCall};
 
 pub(super) fn user(said: Said) -> Body {
     with_context(said, String::new())

@@ -1,9 +1,8 @@
 //! What the turn machine is told and what it orders.
 
-use crate::agent::event::TurnEnd;
 use crate::agent::guard::Round;
-use crate::llm::message::{Body, Image, Origin, ToolBody, ToolCall};
 use crate::llm::{ErrorKind, Reply};
+use crate::protocol::{Body, Image, Origin, ToolBody, ToolCall, TurnEnd};
 use std::time::Duration;
 
 /// Bounds of a turn.

@@ -2,10 +2,9 @@
 
 use super::bodies::{assistant, keep_partial, unanswered, user};
 use super::{Action, Said, State, Turn};
-use crate::agent::event::TurnEnd;
 use crate::agent::retry::{self, Verdict};
-use crate::llm::message::{Body, NoteKind, Outcome, StopReason};
 use crate::llm::{ErrorKind, Reply};
+use crate::protocol::{Body, NoteKind, Outcome, StopReason, TurnEnd};
 use std::time::Duration;
 
 /// Continuations of one answer before the rest is given up (as Python Hermes has it).

@@ -3,8 +3,8 @@
 use super::bodies::assistant;
 use super::reply::{CONTINUE_CUT, MAX_CONTINUATIONS};
 use super::*;
-use crate::llm::message::{Origin, StopReason};
 use crate::llm::{ErrorKind, Reply};
+use crate::protocol::{Origin, StopReason};
 use std::time::Duration;
 
 const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3 };

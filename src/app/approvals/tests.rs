@@ -1,13 +1,13 @@
 //! How the modals behave that open by themselves.
 
 use super::*;
-use crate::agent::event::{AgentEvent, QuestionId};
 use crate::app::model::layout::{Layout, Reading};
 use crate::app::msg::Msg;
 use crate::app::tests::{ready, script_at};
 use crate::app::update;
 use crate::policy::rule::Exact;
 use crate::policy::{ApprovalId, Grant, Intent, Verdict, Why, Width};
+use crate::protocol::{AgentEvent, QuestionId};
 
 fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<Approval> {
     let why = |effect: &str| Why { effect: effect.into(), text: String::new(), span: 0..1 };
@@ -22,7 +22,7 @@ fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<App
         verdict,
         targets: vec![],
         payloads: vec![],
-        origin: Origin::default(),
+        origin: ApprovalOrigin::default(),
         changed: vec![],
         kept: false,
         asked_at: 0,
@@ -511,12 +511,12 @@ fn questions_of_work_in_the_background_outlive_the_session_that_is_left() {
         [(1, Speaker::Main), (2, Speaker::Background("nightly".into())), (3, Speaker::Agent("scout".into()))]
     {
         let mut approval = approval(number, "rm -rf build", Verdict::Ask);
-        approval.origin = Origin { session: id.clone(), title: "tidy up".into(), by, saying: "clean".into() };
+        approval.origin = ApprovalOrigin { session: id.clone(), title: "tidy up".into(), by, saying: "clean".into() };
         ask(&mut model, 1000, approval);
     }
-    assert_eq!(elsewhere(&model, &Origin { session: id, ..Origin::default() }), None);
+    assert_eq!(elsewhere(&model, &ApprovalOrigin { session: id, ..ApprovalOrigin::default() }), None);
     let mut other = model.session.clone().unwrap();
-    other.id = crate::llm::message::SessionId("another".into());
+    other.id = crate::protocol::SessionId("another".into());
     update(&mut model, 1100, Msg::Agent(AgentEvent::SessionOpened { session: other, items: vec![] }));
     let left: Vec<String> = model.approvals.entries.iter().map(|entry| item(&model, entry).detail).collect();
     assert_eq!(left, ["session “tidy up” · the background task nightly: “clean”"]);

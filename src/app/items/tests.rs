@@ -1,11 +1,11 @@
 //! Cells from deltas, items and stored pages.
 
 use super::*;
-use crate::agent::event::{AgentEvent, ToolStart};
 use crate::app::model::TurnStatus;
 use crate::app::msg::Msg;
 use crate::app::tests::{item, opened, ready, user};
 use crate::app::update;
+use crate::protocol::{AgentEvent, ToolStart};
 
 fn agent(model: &mut Model, event: AgentEvent) {
     update(model, 0, Msg::Agent(event));
@@ -257,7 +257,7 @@ fn the_end_of_a_turn_and_the_time_of_its_thoughts_come_back() {
         thought_ms: Some(4_200),
         ..AssistantBody::default()
     };
-    let end = Body::Note { kind: crate::llm::message::NoteKind::TurnEnd, text: "2 steps · 3.0 s".into() };
+    let end = Body::Note { kind: crate::protocol::NoteKind::TurnEnd, text: "2 steps · 3.0 s".into() };
     super::opened(&mut model, vec![user(1, "go"), item(2, Body::Assistant(answer)), item(3, end)]);
     let kinds: Vec<&CellKind> = model.transcript.cells.iter().map(|cell| &cell.kind).collect();
     assert_eq!(kinds[1], &CellKind::Reasoning { text: "hmm".into(), time: Thinking::For(4_200) });

@@ -1,7 +1,7 @@
 //! Open questions: approvals and questions of the model. They never expire.
 
-use crate::agent::event::Question;
 use crate::policy::{Approval, ApprovalId};
+use crate::protocol::Question;
 
 /// Everything that waits for the person, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Inbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryId {
     Approval(ApprovalId),
-    Question(crate::agent::event::QuestionId),
+    Question(crate::protocol::QuestionId),
 }
 
 /// One open question.

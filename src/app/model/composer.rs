@@ -8,7 +8,7 @@ pub struct Composer {
     pub area: TextArea<'static>,
     /// Large pastes, shown as `[Pasted text #1: 120 lines]` and put back when sent.
     pub pastes: Vec<Paste>,
-    pub images: Vec<crate::llm::message::Image>,
+    pub images: Vec<crate::protocol::Image>,
     pub history: History,
     pub completion: Option<Completion>,
     /// When it was given a key last.

@@ -1,7 +1,7 @@
 //! What covers the screen. A modal that opened by itself is inert until the keys have been quiet.
 
-use crate::agent::event::QuestionId;
 use crate::policy::{ApprovalId, Preview};
+use crate::protocol::QuestionId;
 use crate::store::SessionRow;
 use crate::text::Line;
 
@@ -345,13 +345,13 @@ pub enum ConfirmThen {
     /// Leave though the turn runs.
     Quit,
     NewSession,
-    DeleteSession(crate::llm::message::SessionId),
+    DeleteSession(crate::protocol::SessionId),
     /// Go on in a copy of a session that is open elsewhere.
-    ForkOf(crate::llm::message::SessionId),
+    ForkOf(crate::protocol::SessionId),
     /// Show a session that is open elsewhere.
-    ReadSession(crate::llm::message::SessionId),
+    ReadSession(crate::protocol::SessionId),
     KillProcess(crate::exec::ProcessId),
-    Rewind(crate::agent::event::RewindOrder),
+    Rewind(crate::protocol::RewindOrder),
     /// Take a rule back.
     Revoke(Box<super::permissions::RuleRow>),
 }

@@ -1,6 +1,6 @@
 //! Short messages over the status bar.
 
-use crate::agent::event::Level;
+use crate::protocol::Level;
 
 /// Notices, newest last.
 #[derive(Clone, Debug, Default, PartialEq)]

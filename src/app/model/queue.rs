@@ -1,6 +1,6 @@
 //! Prompts that wait.
 
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use crate::store::QueuedPrompt;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Going back to an earlier prompt: the prompts, what the selected one would mean, and the choice.
 
-use crate::agent::event::{RewindPoint, RewindPreview};
+use crate::protocol::{RewindPoint, RewindPreview};
 
 /// The modal of a rewind, or of the undo of the last exchange.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! What stands beside the conversation.
 
-use crate::agent::event::Todo;
+use crate::protocol::Todo;
 
 /// Plan, context, files, processes, memory. Sections with nothing in them fold away.
 #[derive(Clone, Debug, Default, PartialEq)]

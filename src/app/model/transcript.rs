@@ -4,7 +4,7 @@ mod groups;
 
 use super::selection::Grain;
 use crate::exec::ProcessId;
-use crate::llm::message::{FileDiff, ItemId, NoteKind, Origin, Outcome};
+use crate::protocol::{FileDiff, ItemId, NoteKind, Origin, Outcome};
 use std::sync::Arc;
 
 /// The conversation pane.

@@ -1,12 +1,12 @@
 //! When the terminal pane opens and closes, and what goes to the program.
 
 use super::*;
-use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
 use crate::app::model::layout::Layout;
 use crate::app::msg::Msg;
 use crate::app::tests::{process, ready, script, script_at};
 use crate::app::update;
 use crate::exec::{Exit, ExitReason};
+use crate::protocol::{AgentEvent, TurnEnd, TurnOutcome};
 use std::time::Duration;
 
 fn info(id: &str, background: bool, state: ProcessState) -> ProcessInfo {

@@ -1,11 +1,10 @@
 //! What waits is kept, comes back in order, and goes out only when it should.
 
 use super::*;
-use crate::agent::event::{AgentEvent, TurnEnd, TurnOutcome};
 use crate::app::msg::Msg;
 use crate::app::tests::{model, opened, ready, script, user};
 use crate::app::update;
-use crate::llm::message::Image;
+use crate::protocol::{AgentEvent, Image, TurnEnd, TurnOutcome};
 use crate::store::StoreReply;
 
 fn picture() -> Image {
@@ -172,8 +171,8 @@ fn what_the_turn_did_not_hear_comes_back_held_with_its_images() {
 fn the_store_forgets_what_the_turn_has_heard() {
     let steer = |text: &str| {
         let mut item = user(9, text);
-        if let crate::llm::message::Body::User { origin, .. } = &mut item.body {
-            *origin = crate::llm::message::Origin::Steer;
+        if let crate::protocol::Body::User { origin, .. } = &mut item.body {
+            *origin = crate::protocol::Origin::Steer;
         }
         item
     };

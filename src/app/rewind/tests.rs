@@ -1,11 +1,10 @@
 //! Keys and facts to effects: nothing happens before the last Enter.
 
 use super::*;
-use crate::agent::event::{AgentEvent, Fate, FileBack, FileKind, RanCommands};
 use crate::app::msg::{LoadReply, Msg};
 use crate::app::tests::{item, opened, ready, script, script_at, user};
 use crate::app::update;
-use crate::llm::message::{Body, NoteKind};
+use crate::protocol::{AgentEvent, Body, Fate, FileBack, FileKind, NoteKind, RanCommands};
 
 fn point(item: i64, text: &str) -> RewindPoint {
     RewindPoint { item: ItemId(item), at: 0, text: text.into(), files: 1, commands: 0 }
@@ -152,7 +151,7 @@ fn redo_and_fork_are_orders() {
     assert!(model.switching, "what is typed from now on belongs to the copy");
 }
 
-fn back(prompt: Option<&str>, taken: Option<&str>, items: Vec<crate::llm::message::Item>) -> Msg {
+fn back(prompt: Option<&str>, taken: Option<&str>, items: Vec<crate::protocol::Item>) -> Msg {
     let prompt = prompt.map(|text| (text.to_owned(), vec![]));
     Msg::Agent(AgentEvent::Rewound(Box::new(Rewound { items, prompt, taken: taken.map(str::to_owned) })))
 }

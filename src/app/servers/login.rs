@@ -1,9 +1,9 @@
 //! A login to an MCP server: the address to visit, the field for the one that the browser ended at, and how it ended.
 
-use crate::agent::event::Level;
 use crate::app::effect::{Effect, ServerOrder};
 use crate::app::model::Model;
 use crate::app::model::modal::{InputModal, InputThen, Modal};
+use crate::protocol::Level;
 
 /// Begins a login; a field opens at once, the address comes to it.
 pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {

@@ -1,9 +1,9 @@
 //! Prompts of MCP servers as commands, `/server:prompt`; their text comes to the composer.
 
-use crate::agent::event::Level;
 use crate::app::composer;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::model::Model;
+use crate::protocol::Level;
 
 /// The prompts of servers as commands: `/server:prompt`.
 pub fn prompts(model: &Model) -> impl Iterator<Item = (String, &str)> {

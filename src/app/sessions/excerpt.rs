@@ -1,7 +1,7 @@
 //! Lines of a session for the preview of the browser, with the words of a search marked.
 
 use crate::app::paste;
-use crate::llm::message::{Body, Item, ItemId, NoteKind};
+use crate::protocol::{Body, Item, ItemId, NoteKind};
 use crate::text::{Ground, Line, Role, Span};
 
 /// Lines of one item.
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_hit_is_shown_wherever_it_stands_in_its_item() {
-        use crate::llm::message::{AssistantBody, ToolBody, ToolCall};
+        use crate::protocol::{AssistantBody, ToolBody, ToolCall};
         let long: String =
             (0..100).map(|n| if n == 90 { "the cart\n".into() } else { format!("line {n}\n") }).collect();
         let call = ToolCall { name: "terminal".into(), args: r#"{"command":"ls cart"}"#.into(), ..ToolCall::default() };

@@ -4,7 +4,7 @@ use super::*;
 use crate::app::msg::Msg;
 use crate::app::tests::{opened, ready, script, script_at, user};
 use crate::app::update;
-use crate::llm::message::ItemId;
+use crate::protocol::ItemId;
 use crate::store::StoreReply;
 
 fn row(id: &str) -> SessionRow {
@@ -165,9 +165,9 @@ fn what_is_typed_while_another_session_opens_belongs_to_it() {
 fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
     let mut model = ready();
     script(&mut model, "old<C-x>N");
-    let notice = crate::agent::event::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
+    let notice = crate::protocol::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
     update(&mut model, 0, Msg::Agent(notice));
-    let effects = update(&mut model, 0, Msg::Agent(crate::agent::event::AgentEvent::SessionKept));
+    let effects = update(&mut model, 0, Msg::Agent(crate::protocol::AgentEvent::SessionKept));
     assert_eq!(effects, [drafts::load(&model)]);
     let reply = StoreReply::Draft { session: None, text: "old".into() };
     update(&mut model, 0, Msg::Store(reply));
@@ -228,7 +228,7 @@ fn a_session_that_cannot_be_had_leaves_this_one_as_it_was() {
     script(&mut model, "a draft<C-r>");
     rows(&mut model, "", &["b"]);
     script(&mut model, "<ret>");
-    let effects = update(&mut model, 10, Msg::Agent(crate::agent::event::AgentEvent::SessionKept));
+    let effects = update(&mut model, 10, Msg::Agent(crate::protocol::AgentEvent::SessionKept));
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::LoadDraft { .. }))), "{effects:?}");
     // Drafts are stored again.
     script_at(&mut model, 20, "x");
@@ -238,7 +238,7 @@ fn a_session_that_cannot_be_had_leaves_this_one_as_it_was() {
 
 #[test]
 fn only_the_agent_ends_a_switch() {
-    use crate::agent::event::AgentEvent;
+    use crate::protocol::AgentEvent;
     let orders = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Agent(_))).count();
     for keys in ["<C-x>N", "/branch<ret>"] {
         let mut model = ready();

@@ -1,11 +1,10 @@
 //! Sending, queueing, steering, stopping: whole lists of effects.
 
 use super::*;
-use crate::agent::event::AgentEvent;
 use crate::app::msg::Msg;
 use crate::app::tests::{item, key, model, opened, ready, script, script_at, user};
 use crate::app::update;
-use crate::llm::message::{AssistantBody, Body};
+use crate::protocol::{AgentEvent, AssistantBody, Body};
 
 fn agent(model: &mut Model, now: i64, event: AgentEvent) -> Vec<Effect> {
     update(model, now, Msg::Agent(event))

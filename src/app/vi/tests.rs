@@ -272,16 +272,16 @@ fn the_composer_takes_vi_keys() {
 fn enter_sends_and_a_new_text_begins_in_insert_mode() {
     let mut model = in_vi(ready());
     let effects = script(&mut model, "hello<esc><ret>");
-    let sent = effects.iter().any(|effect| {
-        matches!(effect, Effect::Agent(crate::agent::event::AgentCommand::Submit { text, .. }) if text == "hello")
-    });
+    let sent = effects.iter().any(
+        |effect| matches!(effect, Effect::Agent(crate::protocol::AgentCommand::Submit { text, .. }) if text == "hello"),
+    );
     assert!(sent, "{effects:?}");
     assert_eq!(sign(&model).map(|(word, _)| word), Some("INSERT"));
 }
 
 #[test]
 fn escape_closes_leaves_insert_mode_then_stops() {
-    use crate::agent::event::AgentCommand;
+    use crate::protocol::AgentCommand;
     let stops =
         |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. })));
     let mut model = in_vi(ready());

@@ -2,7 +2,7 @@
 
 use super::text::rfc3339;
 use super::{Format, html, markdown};
-use crate::llm::message::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
+use crate::protocol::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
 use crate::store::{Page, SessionMeta, Store, StoreError};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -3,7 +3,7 @@
 use super::markdown::{escaped, summary};
 use super::rendered::rendered;
 use super::text::{local, one_line, plain};
-use crate::llm::message::{Body, Item, ToolBody, ToolCall};
+use crate::protocol::{Body, Item, ToolBody, ToolCall};
 use crate::store::SessionMeta;
 use std::io::{Result, Write};
 

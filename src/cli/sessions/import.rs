@@ -1,8 +1,6 @@
 //! Sessions from JSONL files: one item a line, one session a file.
 
-use crate::llm::message::{
-    AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall,
-};
+use crate::protocol::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
 use crate::store::{Imported, NewSession, Store};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Sessions and hits in lists, and one session as text.
 
 use super::text::{age, local, one_line, padded, plain, rfc3339, width};
-use crate::llm::message::{Body, Item, NoteKind, SessionId};
+use crate::protocol::{Body, Item, NoteKind, SessionId};
 use crate::store::{SessionRow, Store, short_id};
 use serde_json::{Value, json};
 use std::io::Write;

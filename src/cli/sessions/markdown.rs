@@ -1,7 +1,7 @@
 //! A session as Markdown to read: what was said in full, tool calls folded away.
 
 use super::text::{local, one_line, plain};
-use crate::llm::message::{Body, FileDiff, Item, Outcome, ToolBody, ToolCall};
+use crate::protocol::{Body, FileDiff, Item, Outcome, ToolBody, ToolCall};
 use crate::store::SessionMeta;
 use std::io::{Result, Write};
 

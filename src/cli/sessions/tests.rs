@@ -1,7 +1,7 @@
 //! Tests of the commands, from arguments to output.
 
 use super::*;
-use crate::llm::message::{AssistantBody, Body, Item, ItemId, ToolBody};
+use crate::protocol::{AssistantBody, Body, Item, ItemId, ToolBody};
 use crate::store::NewSession;
 use clap::Parser;
 use serde_json::Value;
@@ -235,7 +235,7 @@ fn sessions_are_named_deleted_and_counted() {
 fn a_show_of_a_living_session_changes_nothing() {
     let home = Home::new();
     let store = Store::spawn(home.path("home"));
-    let call = crate::llm::message::ToolCall { id: "a".to_owned(), name: "terminal".to_owned(), ..Default::default() };
+    let call = crate::protocol::ToolCall { id: "a".to_owned(), name: "terminal".to_owned(), ..Default::default() };
     let bodies = [
         Body::Assistant(AssistantBody { text: "I look.".to_owned(), calls: vec![call], ..AssistantBody::default() }),
         Body::Tool(ToolBody { call_id: "other".to_owned(), content: "out\nput".to_owned(), ..ToolBody::default() }),

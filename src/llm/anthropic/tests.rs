@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::llm::gather::{End, Finishing, Gather};
-use crate::llm::message::{Image, StopReason, ToolCall};
 use crate::llm::sse::Event;
 use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
 use crate::llm::{Effort, Reply};
+use crate::protocol::{Image, StopReason, ToolCall};
 
 fn claude(model: &str) -> Endpoint {
     endpoint("anthropic", model, "", "")

@@ -3,8 +3,8 @@
 use super::*;
 use crate::llm::endpoint::Secret;
 use crate::llm::http;
-use crate::llm::message::Usage;
 use crate::llm::tests::{Answer, Server, endpoint};
+use crate::protocol::Usage;
 
 #[test]
 fn the_embedded_table_is_sound() {

@@ -1,7 +1,7 @@
 //! What a Chat Completions server sends, as far as it is read: every known spelling of every field.
 
 use super::super::lenient::{Arguments, Content, Text, Word, or_default};
-use super::super::message::Usage;
+use crate::protocol::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 use super::super::endpoint::Endpoint;
 use super::super::gather::{End, Gather};
 use super::super::lenient::Content;
-use super::super::message::StopReason;
 use super::super::sse::Event;
 use super::super::wire::{Fault, Parser};
 use super::chunk::{Chunk, ErrorBody, Fragment, Piece};
+use crate::protocol::StopReason;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::llm::gather::{End, Finishing, Gather};
-use crate::llm::message::StopReason;
 use crate::llm::sse::Event;
 use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
 use crate::llm::{Delta, Effort, Reply};
+use crate::protocol::StopReason;
 
 fn json_body(endpoint: &Endpoint, request: &Request) -> Value {
     serde_json::from_slice(&body(endpoint, &ModelInfo::default(), request).unwrap()).unwrap()

@@ -3,10 +3,10 @@
 use super::super::endpoint::Endpoint;
 use super::super::gather::{End, Gather};
 use super::super::lenient::{Arguments, Text, Word, or_default};
-use super::super::message::{StopReason, Usage};
 use super::super::openai_chat::{form, tag};
 use super::super::sse::Event;
 use super::super::wire::{Fault, Parser};
+use crate::protocol::{StopReason, Usage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;

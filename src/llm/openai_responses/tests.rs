@@ -3,10 +3,10 @@
 use super::*;
 use crate::llm::Reply;
 use crate::llm::gather::{End, Finishing, Gather};
-use crate::llm::message::{StopReason, ToolCall};
 use crate::llm::sse::Event;
 use crate::llm::tests::{endpoint, request, user};
 use crate::llm::wire::Parser;
+use crate::protocol::{StopReason, ToolCall};
 
 fn openai() -> Endpoint {
     endpoint("openai", "gpt-5.5", "", "")

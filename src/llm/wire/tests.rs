@@ -1,8 +1,8 @@
 //! Calls over a loopback server: each dialect in fragments, cut, stalled, refused, and not streamed at all.
 
 use super::*;
-use crate::llm::message::{StopReason, Usage};
 use crate::llm::tests::{Act, Answer, Server, call, endpoint, request, text_of, user};
+use crate::protocol::{StopReason, Usage};
 use serde_json::json;
 
 const MODES: [&str; 3] = ["chat_completions", "codex_responses", "anthropic_messages"];

@@ -202,7 +202,7 @@ fn tools_that_ran_are_told_with_the_prompts() {
         store.append(&one, talk()).await.expect("kept");
         let mut refused = tool("d", "terminal", "no");
         if let Body::Tool(body) = &mut refused {
-            body.outcome = crate::llm::message::Outcome::Refused;
+            body.outcome = crate::protocol::Outcome::Refused;
         }
         store.append(&one, vec![at(7, 2, refused)]).await.expect("kept");
         let (_, ran) = store.prompts(&one).await.expect("reads");

@@ -1,8 +1,8 @@
 //! What leaves a call: masked, bounded, with pictures that a model can take.
 
-use crate::llm::message::{Image, Large, Outcome};
 use crate::policy::Intent;
 use crate::policy::redact::RedactKind;
+use crate::protocol::{Image, Large, Outcome};
 use crate::text::digest::Most;
 use crate::text::readable::readable;
 use crate::tools::bound::Masks;

@@ -255,7 +255,7 @@ async fn a_stop_reaches_a_call_and_what_comes_too_late_is_dropped() {
 
 #[tokio::test]
 async fn pictures_are_bounded() {
-    use crate::llm::message::Image;
+    use crate::protocol::Image;
     let image = |kind: &str, bytes: usize| Image { media_type: kind.into(), data: "A".repeat(bytes) };
     let mut images = vec![image("image/tiff", 4), image("image/png", 6_000_000)];
     images.extend((0..6).map(|_| image("image/png", 4)));

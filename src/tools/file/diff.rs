@@ -1,7 +1,7 @@
 //! Line diffs of files, as the person and the model read them.
 
 use super::encoding::Encoding;
-use crate::llm::message::FileDiff;
+use crate::protocol::FileDiff;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -2,7 +2,7 @@
 
 use super::edit::{After, Change};
 use super::ground::{Ground, Now};
-use crate::llm::message::SessionId;
+use crate::protocol::SessionId;
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn rows(change: &Change, turn: u32, call: &str, ground: &Ground) -> Vec<FileChan
 mod tests {
     use super::super::restore;
     use super::*;
-    use crate::llm::message::{Body, Item, ItemId, Origin};
+    use crate::protocol::{Body, Item, ItemId, Origin};
     use crate::tools::testing::Bench;
     use serde_json::{Value, json};
     use std::os::unix::fs::PermissionsExt;

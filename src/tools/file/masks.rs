@@ -73,7 +73,7 @@ fn written(before: &str, after: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::Outcome;
+    use crate::protocol::Outcome;
     use crate::tools::testing::Bench;
     use serde_json::json;
 

@@ -4,10 +4,10 @@
 use super::ask::Case;
 use super::guard::Judged;
 use super::{Gate, folder};
-use crate::llm::message::{Outcome, ToolCall};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::{Exact, said};
 use crate::policy::{Grant, Intent, Scope, Verdict};
+use crate::protocol::{Outcome, ToolCall};
 use crate::store::audit::{By, Kind, Record, bounded};
 use crate::tools::spec::ToolCtx;
 

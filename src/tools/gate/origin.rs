@@ -3,10 +3,10 @@
 use super::{Gate, look};
 use crate::config::Config;
 use crate::context::{threats, untrusted};
-use crate::llm::message::{Outcome, ToolBody};
 use crate::lock::lock;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, World};
+use crate::protocol::{Outcome, ToolBody};
 use crate::tools::spec::{Call, ToolCtx};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -227,8 +227,8 @@ fn fence(content: &mut String, origin: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::message::ToolCall;
     use crate::policy::{Decision, Mode, Rules};
+    use crate::protocol::ToolCall;
     use crate::tools::gate::Asker;
     use crate::tools::testing::{Answers, Bench};
     use serde_json::json;

@@ -185,8 +185,8 @@ fn reads(front: Option<Front>) -> (PathBuf, Reader) {
 #[cfg(target_os = "linux")]
 mod tests {
     use super::*;
-    use crate::llm::message::{Outcome, ToolCall};
     use crate::policy::{Decision, Mode, Rules};
+    use crate::protocol::{Outcome, ToolCall};
     use crate::tools::gate::Asker;
     use crate::tools::testing::{Answers, Bench, until};
     use serde_json::{Value, json};

@@ -5,10 +5,12 @@ use super::ask::Case;
 use super::look::Late;
 use super::seen::Seen;
 use super::{Gate, look};
-use crate::llm::message::{PERSONS, ToolCall};
 use crate::lock::lock;
 use crate::policy::redact::RedactKind;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Origin, Payload, Preview, Speaker, Target, Verdict};
+use crate::policy::{
+    Approval, ApprovalId, ApprovalOrigin, Decision, Intent, Payload, Preview, Speaker, Target, Verdict,
+};
+use crate::protocol::{PERSONS, ToolCall};
 use crate::store::LARGEST;
 use crate::tools::bound::Masks;
 use crate::tools::spec::ToolCtx;
@@ -150,10 +152,10 @@ impl Gate {
     }
 
     /// Who asks: the person, for a command of their own.
-    pub(super) fn whose(&self, call: &ToolCall) -> Origin {
+    pub(super) fn whose(&self, call: &ToolCall) -> ApprovalOrigin {
         let origin = self.asker.origin();
         if call.id.starts_with(PERSONS) {
-            return Origin { by: Speaker::Person, saying: String::new(), ..origin };
+            return ApprovalOrigin { by: Speaker::Person, saying: String::new(), ..origin };
         }
         origin
     }

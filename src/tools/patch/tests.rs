@@ -1,7 +1,7 @@
 //! The whole tool on real files: the case tables in bytes, and what they leave out.
 
 use super::*;
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::testing::Bench;
 
 const CASES: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/patch.jsonl"));

@@ -2,7 +2,7 @@
 
 use super::{Action, KILL_WAIT, Order, WAIT_ENDED, WAIT_GOES_ON};
 use crate::exec::{Exec, ExecError, ExitReason, LogState, Origin, ProcessId, ProcessState, Report, Sight};
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Reads of files made for them.
 
 use super::*;
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::testing::Bench;
 
 async fn read(bench: &Bench, args: Value) -> Value {

@@ -1,7 +1,7 @@
 //! Searches in folders made for them.
 
 use super::*;
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::testing::Bench;
 
 async fn search(bench: &Bench, args: Value) -> Value {

@@ -1,7 +1,7 @@
 //! What the result of a command says of the sandbox that it ran in.
 
 use crate::exec::{ExitReason, Finished, Running, Sandbox, Waited};
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::confine;
 use crate::tools::spec::{AgentPort, ToolOutput};
 use serde_json::{Value, json};

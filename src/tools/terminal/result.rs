@@ -2,8 +2,8 @@
 
 use super::{Command, exit_code_meaning, output, waits};
 use crate::exec::{ExitReason, Finished, Running};
-use crate::llm::message::Outcome;
 use crate::lock::lock;
+use crate::protocol::Outcome;
 use crate::tools::spec::{ToolCtx, ToolOutput};
 use serde_json::json;
 

@@ -5,7 +5,7 @@ mod processes;
 use super::*;
 use crate::config::Config;
 use crate::exec::{Exec, ExecOptions, ProcessCommand, ProcessId};
-use crate::llm::message::Outcome;
+use crate::protocol::Outcome;
 use crate::tools::process::process;
 use crate::tools::spec::FileLedger;
 use crate::tools::spec::Progress;

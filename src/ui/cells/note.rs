@@ -1,7 +1,7 @@
 //! Notes for the person, and the line that ends a turn.
 
 use super::{CellRows, Context};
-use crate::llm::message::NoteKind;
+use crate::protocol::NoteKind;
 use crate::text::markdown::READING_WIDTH;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};

@@ -3,7 +3,7 @@
 
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
-use crate::llm::message::{Outcome, PERSONS};
+use crate::protocol::{Outcome, PERSONS};
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Joint, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span, ansi, columns, diff, format, highlight};

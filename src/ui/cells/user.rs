@@ -1,7 +1,7 @@
 //! What the person said: a raised block with a bar, as written.
 
 use super::{CellRows, Context};
-use crate::llm::message::Origin;
+use crate::protocol::Origin;
 use crate::text::markdown::READING_WIDTH;
 use crate::text::wrap::{Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span};

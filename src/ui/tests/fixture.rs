@@ -11,8 +11,8 @@ use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::{Look, LookDirs};
 use crate::config::theme::Canvas;
-use crate::llm::message::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why, proposals};
+use crate::protocol::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
 use crate::text::{Cell, Line, Role, Snapshot};
 use crate::ui::{ViewCache, draw};
 use ratatui::Terminal;
@@ -44,7 +44,7 @@ pub fn in_skin(skin: &str) -> Model {
         mode: Mode::Manual,
         cwd: "~/src/app".into(),
         place: "local".into(),
-        lacks: Default::default(),
+        unavailable: Default::default(),
         window: Some(200_000),
         toolsets: None,
         adviser: Some("anthropic:claude-haiku".into()),
@@ -240,7 +240,7 @@ pub fn approval() -> Model {
             target("git clean", 17, None, "3 of them never committed: notes.md, .env, a.sql"),
         ],
         payloads: vec![],
-        origin: crate::policy::Origin { saying: "start from a **clean** tree".into(), ..Default::default() },
+        origin: crate::policy::ApprovalOrigin { saying: "start from a **clean** tree".into(), ..Default::default() },
         changed: vec![],
         kept: false,
         asked_at: NOW,

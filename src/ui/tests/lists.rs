@@ -210,11 +210,7 @@ fn asks() -> Model {
     let mut model = model();
     let mut files: Vec<String> = (1..=12).map(|n| format!("src/{WIDE}/{n}.rs")).collect();
     files[1] = format!("docs/{LONG}/{LONG}.md");
-    update(
-        &mut model,
-        NOW,
-        Msg::Agent(crate::agent::event::AgentEvent::RewindAsks { order: Default::default(), files }),
-    );
+    update(&mut model, NOW, Msg::Agent(crate::protocol::AgentEvent::RewindAsks { order: Default::default(), files }));
     if let Some(Modal::Confirm(confirm)) = model.modals.last_mut() {
         confirm.inert_until = 1;
     }

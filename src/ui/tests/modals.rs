@@ -7,7 +7,7 @@ use crate::app::model::modal::*;
 use crate::app::model::rewind::{Confirming, RewindModal};
 use crate::app::model::types::*;
 use crate::app::model::*;
-use crate::llm::message::ItemId;
+use crate::protocol::ItemId;
 use crate::text::{Line, Role};
 
 /// One modal of each kind over the busy state.

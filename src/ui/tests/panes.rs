@@ -307,7 +307,7 @@ fn the_way_back_in_a_terminal_says_what_was_found_and_what_came() {
 
 #[test]
 fn a_notice_is_read_beside_a_modal_or_not_at_all() {
-    use crate::agent::event::Level;
+    use crate::protocol::Level;
     for size in [(60, 20), (100, 30), (140, 45)] {
         let mut model = approval();
         let now = model.now;

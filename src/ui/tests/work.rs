@@ -1,11 +1,10 @@
 //! How little is done again, where the reader stays, and what copying gives.
 
 use super::fixture::{busy, model, screen};
-use crate::agent::event::Level;
 use crate::app::Model;
 use crate::app::model::selection::Grain;
 use crate::app::model::transcript::{CellKind, Position, Selection, Spot};
-use crate::llm::message::Origin;
+use crate::protocol::{Level, Origin};
 use crate::ui::ViewCache;
 
 fn user(text: &str) -> CellKind {

@@ -1,7 +1,7 @@
 //! Like calls in a row: those that only look are shown as one line, which opens to the calls themselves.
 
 use super::{Cell, CellKind, ToolCell, ToolState, Transcript};
-use crate::llm::message::{Outcome, PERSONS};
+use crate::protocol::{Outcome, PERSONS};
 
 /// Tools whose calls are put together. What changes something, runs something or failed always has a line of its own.
 const TOOLS: [&str; 2] = ["read_file", "search_files"];

@@ -1,10 +1,10 @@
 //! What becomes of a question while it waits.
 
 use super::*;
-use crate::llm::message::{Outcome, ToolBody};
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
 use crate::policy::{Grant, Matches, Mode, Verdict, World};
+use crate::protocol::{Outcome, ToolBody};
 use crate::tools::gate::Asker;
 use crate::tools::targets::Found;
 use crate::tools::testing::{Bench, until};
@@ -52,8 +52,8 @@ impl Asker for Person {
     fn found(&self, id: ApprovalId, targets: Vec<Target>, _: Vec<Payload>) {
         self.found.send((id, targets)).unwrap();
     }
-    fn origin(&self) -> Origin {
-        Origin { saying: "clean up".into(), ..Origin::default() }
+    fn origin(&self) -> ApprovalOrigin {
+        ApprovalOrigin { saying: "clean up".into(), ..ApprovalOrigin::default() }
     }
     fn number(&self) -> u64 {
         let mut number = self.numbers.lock().unwrap();
@@ -396,7 +396,7 @@ fn nothing(id: u64) -> Approval {
         targets: vec![],
         payloads: vec![],
         proposals: vec![],
-        origin: Origin::default(),
+        origin: ApprovalOrigin::default(),
         changed: vec![],
         kept: false,
         asked_at: 0,

@@ -4,7 +4,8 @@ use super::{Intent, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// What the person (or the absence of one) answered.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Decision {
     Once,
     /// This call, and what else the grant covers.
@@ -58,7 +59,7 @@ pub struct Grant {
 }
 
 /// A grant on offer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
     pub grant: Grant,
     /// What else it would have matched.
@@ -66,7 +67,7 @@ pub struct Proposal {
 }
 
 /// Calls of the past, of the kind that is asked about, that a grant would have answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     /// How many of them were looked at, each once; 0: none.
     pub of: usize,
@@ -77,7 +78,7 @@ pub struct Past {
 }
 
 /// A question for a person, as the modal and the inbox show it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
     pub id: ApprovalId,
     pub call_id: String,
@@ -92,7 +93,7 @@ pub struct Approval {
     /// What an interpreter would get and what does not stand in the line as it runs, in full.
     pub payloads: Vec<Payload>,
     /// Who asks and why.
-    pub origin: Origin,
+    pub origin: ApprovalOrigin,
     /// What is not as it was when it was asked before, a sentence each; none the first time.
     pub changed: Vec<String>,
     /// The edit history keeps what these files hold: `/rewind` brings them back.
@@ -102,8 +103,8 @@ pub struct Approval {
 }
 
 /// Who asks, in which session, and why.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalOrigin {
     /// Id of the session, and what it is called.
     pub session: String,
     pub title: String,
@@ -113,7 +114,8 @@ pub struct Origin {
 }
 
 /// Whose work a question belongs to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Speaker {
     /// The conversation itself.
     #[default]
@@ -126,7 +128,7 @@ pub enum Speaker {
     Person,
 }
 
-impl Origin {
+impl ApprovalOrigin {
     /// `the main agent: “start from a clean tree”`.
     pub fn words(&self) -> String {
         let who = match &self.by {
@@ -140,7 +142,7 @@ impl Origin {
 }
 
 /// A text for an interpreter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
     /// The words of the line that it comes from.
     pub from: String,
@@ -149,7 +151,7 @@ pub struct Payload {
 }
 
 /// How a line that a person wrote instead would be judged, for the question whether to run it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preview {
     pub line: String,
     pub verdict: Verdict,
@@ -158,7 +160,7 @@ pub struct Preview {
 }
 
 /// Something a command would touch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// As typed or resolved, for the first column.
     pub name: String,
@@ -173,5 +175,5 @@ pub struct Target {
 }
 
 /// Counts up within a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ApprovalId(pub u64);

@@ -1,77 +1,15 @@
-//! The contract between the agent and whatever shows it: orders in, facts out, over bounded channels.
+//! Facts of the agent of a session.
 
-mod rewind;
-
-pub use rewind::{
-    Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
+use super::{
+    Approval, ApprovalId, Effort, Image, Item, Mode, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId,
+    RewindOrder, Rewound, SessionId, Target, Todo, UnavailableBackend, Usage,
 };
-
-use crate::backends::Lacks;
-use crate::config::held::Change;
-use crate::llm::Effort;
-use crate::llm::message::{Item, SessionId, Usage};
-use crate::policy::{Approval, ApprovalId, Decision, Mode, Payload, Preview, Target};
 use crate::text::format;
 use serde::{Deserialize, Serialize};
 
-/// Orders to the agent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum AgentCommand {
-    /// Starts a turn; refused with a notice while one runs (the UI queues).
-    Submit {
-        text: String,
-        images: Vec<crate::llm::message::Image>,
-    },
-    /// Delivered at the next step boundary of the running turn; starts one when idle.
-    Steer {
-        text: String,
-        images: Vec<crate::llm::message::Image>,
-    },
-    /// Stops the turn; `force` does not wait for outcomes.
-    Stop {
-        force: bool,
-    },
-    Decide(ApprovalId, Decision),
-    /// How would this line be judged in place of the one that is asked about? Answered with `Previewed`.
-    Preview(ApprovalId, String),
-    Answer(QuestionId, String),
-    /// `MODEL` or `PROVIDER:MODEL`; applies to the next step.
-    SetModel(String),
-    SetEffort(Effort),
-    SetMode(Mode),
-    /// A fresh session in the same folder.
-    New,
-    Resume(SessionId),
-    /// Only these toolsets from the next turn on; none: those of the configuration.
-    SetToolsets(Vec<String>),
-    /// Works there from now on: `local`, `ssh`, `docker`; refused while a turn runs.
-    SetBackend(String),
-    SetTitle(String),
-    /// Goes back to a prompt; refused while a turn runs.
-    Rewind(RewindOrder),
-    /// Takes the last rewind back, while nothing was said since.
-    Redo,
-    /// Goes on in a new session with the same conversation.
-    Fork,
-    /// Goes on in a new session with the conversation of another one, which may be open elsewhere.
-    ForkOf(SessionId),
-    /// A running retry wait ends now: try again, or (`false`) give up.
-    SkipWait(bool),
-    /// Re-reads the configuration (a key was pasted, a setting changed).
-    Reload,
-    /// Somebody may have changed the files of the policy.
-    LookAtPolicy,
-    /// Judges the questions that wait anew: what they are about may have changed.
-    LookAgain,
-    /// The person begins to write in a question, or ends: its time stands still meanwhile.
-    Writing(ApprovalId, bool),
-    /// What the person says to a policy that changed on disk.
-    Policy(PolicyAnswer),
-    Close,
-}
-
 /// Facts of the agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum AgentEvent {
     /// A session is open: new (no items) or resumed (its newest page; older pages come from the store).
     SessionOpened {
@@ -113,7 +51,7 @@ pub enum AgentEvent {
     /// The call runs as this process.
     ToolProcess {
         call_id: String,
-        process: crate::exec::ProcessId,
+        process: ProcessId,
     },
     ApprovalRequested(Box<Approval>),
     /// All that the call of an open question would touch, in the place of what was known when it was asked.
@@ -141,7 +79,7 @@ pub enum AgentEvent {
     PlanChanged(Vec<Todo>),
     /// The files of the policy are not those that the session read: nothing passes by a rule or mode until a person has
     /// looked. Empty: they are again.
-    PolicyChanged(Vec<Change>),
+    PolicyChanged(Vec<PolicyChange>),
     UsageChanged(Meter),
     /// The next try is at `until` (milliseconds since the epoch).
     Retrying {
@@ -159,21 +97,11 @@ pub enum AgentEvent {
     NotTaken(String),
     TurnFinished(TurnOutcome),
     /// What the person said to a turn that was stopped before it heard it: text and images. Comes before its end.
-    Undelivered(Vec<(String, Vec<crate::llm::message::Image>)>),
-}
-
-/// What a person says to a policy that changed on disk, with the version of it that they saw
-/// ([`crate::config::held::version`]): it is about no other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyAnswer {
-    /// What is on disk now holds.
-    Take(String),
-    /// What the session read holds until it ends.
-    Keep(String),
+    Undelivered(Vec<(String, Vec<Image>)>),
 }
 
 /// A call that begins to run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolStart {
     pub call_id: String,
     pub name: String,
@@ -186,7 +114,7 @@ pub struct ToolStart {
 }
 
 /// What the title bar and the session browser tell of a session.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionInfo {
     pub id: SessionId,
     pub title: Option<String>,
@@ -198,7 +126,7 @@ pub struct SessionInfo {
     /// Where commands run, as people read it: `local`, `ssh dev@host`.
     pub place: String,
     /// Backends that cannot be used, and why.
-    pub lacks: Lacks,
+    pub unavailable: Vec<UnavailableBackend>,
     /// Tokens of the model's window, when known.
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.
@@ -210,7 +138,7 @@ pub struct SessionInfo {
 }
 
 /// How full the window is and what it cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Meter {
     /// Tokens of the next request: what the provider reported, plus an estimate of what came after.
     pub context: u64,
@@ -220,7 +148,7 @@ pub struct Meter {
 }
 
 /// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnOutcome {
     pub turn: u32,
     pub end: TurnEnd,
@@ -248,7 +176,8 @@ impl TurnOutcome {
 }
 
 /// Why a turn ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum TurnEnd {
     Completed,
     Stopped,
@@ -261,43 +190,10 @@ pub enum TurnEnd {
 }
 
 /// Weight of a notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     Info,
     Warning,
     Error,
-}
-
-/// A question the model asks the person.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Question {
-    pub id: QuestionId,
-    pub call_id: String,
-    pub text: String,
-    /// At most six.
-    pub choices: Vec<String>,
-    pub allow_freetext: bool,
-}
-
-/// Counts up within a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct QuestionId(pub u64);
-
-/// One entry of the plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Todo {
-    pub id: String,
-    pub content: String,
-    pub status: TodoStatus,
-}
-
-/// Where a plan entry is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TodoStatus {
-    #[default]
-    Pending,
-    InProgress,
-    Completed,
-    Cancelled,
 }

@@ -1,9 +1,10 @@
 //! Going back: the prompts to go back to, what that would mean, and what it meant.
 
-use crate::llm::message::{Image, Item, ItemId};
+use super::{Image, Item, ItemId};
+use serde::{Deserialize, Serialize};
 
 /// A prompt that can be gone back to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewindPoint {
     pub item: ItemId,
     /// Milliseconds since the epoch.
@@ -17,7 +18,7 @@ pub struct RewindPoint {
 }
 
 /// What going back to a prompt would mean, as of now.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RewindPreview {
     pub item: ItemId,
     /// The start of the prompt that comes back to the composer, on one line.
@@ -46,7 +47,7 @@ impl RewindPreview {
 }
 
 /// A file that would be put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileBack {
     /// As a person reads it: below the working folder where it lies there.
     pub path: String,
@@ -58,7 +59,8 @@ pub struct FileBack {
 }
 
 /// What putting a file back does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FileKind {
     Modified,
     /// It is not there and comes back.
@@ -68,7 +70,8 @@ pub enum FileKind {
 }
 
 /// Whether a file would be put back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum Fate {
     Ready,
     /// It is as it was.
@@ -80,7 +83,7 @@ pub enum Fate {
 }
 
 /// Commands of a turn.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanCommands {
     /// The start of the prompt they ran for.
     pub prompt: String,
@@ -89,14 +92,15 @@ pub struct RanCommands {
 }
 
 /// The start of something that would be left out, on one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub who: Who,
     pub text: String,
 }
 
 /// Who said or did it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Who {
     Person,
     Model,
@@ -104,7 +108,7 @@ pub enum Who {
 }
 
 /// A choice that was confirmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewindOrder {
     pub item: ItemId,
     pub conversation: bool,
@@ -114,7 +118,8 @@ pub struct RewindOrder {
 }
 
 /// What becomes of files that somebody else changed, when a rewind would put them back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Theirs {
     /// Nothing is done at all before the person has said so, with the names in view.
     #[default]
@@ -126,7 +131,7 @@ pub enum Theirs {
 }
 
 /// What a rewind or a redo did to the conversation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rewound {
     /// The newest page of what is in the conversation now.
     pub items: Vec<Item>,

@@ -1,0 +1,72 @@
+//! Orders to the agent of a session.
+
+use super::{ApprovalId, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId};
+use serde::{Deserialize, Serialize};
+
+/// Orders to the agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum AgentCommand {
+    /// Starts a turn; refused with a notice while one runs (the UI queues).
+    Submit {
+        text: String,
+        images: Vec<Image>,
+    },
+    /// Delivered at the next step boundary of the running turn; starts one when idle.
+    Steer {
+        text: String,
+        images: Vec<Image>,
+    },
+    /// Stops the turn; `force` does not wait for outcomes.
+    Stop {
+        force: bool,
+    },
+    Decide(ApprovalId, Decision),
+    /// How would this line be judged in place of the one that is asked about? Answered with `Previewed`.
+    Preview(ApprovalId, String),
+    Answer(QuestionId, String),
+    /// `MODEL` or `PROVIDER:MODEL`; applies to the next step.
+    SetModel(String),
+    SetEffort(Effort),
+    SetMode(Mode),
+    /// A fresh session in the same folder.
+    New,
+    Resume(SessionId),
+    /// Only these toolsets from the next turn on; none: those of the configuration.
+    SetToolsets(Vec<String>),
+    /// Works there from now on: `local`, `ssh`, `docker`; refused while a turn runs.
+    SetBackend(String),
+    SetTitle(String),
+    /// Goes back to a prompt; refused while a turn runs.
+    Rewind(RewindOrder),
+    /// Takes the last rewind back, while nothing was said since.
+    Redo,
+    /// Goes on in a new session with the same conversation.
+    Fork,
+    /// Goes on in a new session with the conversation of another one, which may be open elsewhere.
+    ForkOf(SessionId),
+    /// A running retry wait ends now: try again, or (`false`) give up.
+    SkipWait(bool),
+    /// Re-reads the configuration (a key was pasted, a setting changed).
+    Reload,
+    /// Somebody may have changed the files of the policy.
+    LookAtPolicy,
+    /// Judges the questions that wait anew: what they are about may have changed.
+    LookAgain,
+    /// The person begins to write in a question, or ends: its time stands still meanwhile.
+    Writing(ApprovalId, bool),
+    /// What the person says to a policy that changed on disk.
+    Policy(PolicyAnswer),
+    Close,
+}
+
+/// What a person says to a policy that changed on disk, with the version of it that they saw
+/// (`config::held::version`): it is about no other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum PolicyAnswer {
+    /// What is on disk now holds.
+    Take(String),
+    /// What the session read holds until it ends.
+    Keep(String),
+}

@@ -1,0 +1,39 @@
+//! What crosses between an agent and whoever watches it: commands, events, approvals, questions, items, rewinds.
+//!
+//! A leaf with one serde form. Enums are `{"type": NAME, "data": …}` where they carry data (`data` is left out otherwise),
+//! names are snake case. [`VERSION`] counts up when a reader of the last one could misread something.
+
+mod approval;
+mod command;
+mod effort;
+mod event;
+mod intent;
+mod item;
+mod mode;
+mod question;
+mod rewind;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use approval::{
+    Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Past, Payload, Preview, Proposal, Scope, Speaker, Target,
+    Width,
+};
+pub use command::{AgentCommand, PolicyAnswer};
+pub use effort::Effort;
+pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
+pub use intent::{EditIntent, Intent, Verdict, Why};
+pub use item::{
+    AssistantBody, Body, FileDiff, Image, Item, ItemId, Large, NoteKind, Origin, Outcome, PERSONS, SessionId,
+    StopReason, ToolBody, ToolCall, ToolView, Usage,
+};
+pub use mode::Mode;
+pub use question::{Question, QuestionId, Todo, TodoStatus};
+pub use rewind::{
+    Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
+};
+pub use session::{PolicyChange, ProcessId, UnavailableBackend};
+
+/// The version of the form.
+pub const VERSION: u32 = 1;
