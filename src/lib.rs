@@ -10,6 +10,7 @@ pub mod backends;
 pub mod cli;
 pub mod config;
 pub mod context;
+pub mod engine;
 pub mod environment;
 pub mod exec;
 pub mod llm;

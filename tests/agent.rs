@@ -5,8 +5,9 @@ mod gate;
 mod tools;
 
 use hermes::agent::Models;
-use hermes::agent::frozen::Frozen;
-use hermes::agent::runner::{self, Deps, Handle, Start};
+use hermes::agent::policy_snapshot::PolicySnapshot;
+use hermes::agent::runner::{self, Deps, Handle, Newest};
+use hermes::agent::spec::{Answers, Opens, SessionSpec};
 use hermes::config::load::{Sources, load};
 use hermes::config::paths::Paths;
 use hermes::exec::{Exec, ExecOptions};
@@ -23,7 +24,7 @@ use hermes::tools::world::LocalWorld;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -61,17 +62,22 @@ impl World {
     }
 
     fn start_with(&self, resume: Option<SessionId>, secrets: hermes::policy::redact::Secrets) -> Talk {
+        self.open(resume.map_or(Opens::New, Opens::Resume), secrets)
+    }
+
+    fn open(&self, opens: Opens, secrets: hermes::policy::redact::Secrets) -> Talk {
         let paths = Paths::at(self.root.path().join("home"));
         let sources = Sources { paths: paths.clone(), cwd: None, env: BTreeMap::new(), overrides: Vec::new() };
         let loaded = Arc::new(load(&sources));
         let options = ExecOptions { spill: paths.spill(), login_env: false, ..ExecOptions::default() };
         let (exec, processes) = Exec::new(options);
-        let notices = exec.completions().unwrap();
         let model: Arc<dyn hermes::llm::Provider> = self.model.clone();
+        let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
         let deps = Deps {
+            newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
             models: Models::new(Arc::clone(&loaded), paths.cache()).scripted(model),
             loaded,
-            policy: Arc::new(Frozen::new(paths.clone(), Arc::new(sources.clone()))),
+            policy,
             sources: Arc::new(sources),
             store: Store::spawn(paths.home.clone()),
             exec: exec.clone(),
@@ -81,8 +87,9 @@ impl World {
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };
-        let start = Start { cwd: self.work(), source: "tui", resume, interactive: true, ..Start::default() };
-        Talk { agent: runner::spawn(deps, start, notices), exec, processes }
+        let spec =
+            SessionSpec { opens, cwd: self.work(), answers: Answers::Person, origin: "tui", ..SessionSpec::default() };
+        Talk { agent: runner::spawn(deps, spec, hermes::store::new_session_id()), exec, processes }
     }
 }
 
@@ -405,7 +412,7 @@ steps:
     let id = session.id.clone();
     talk.say("plan the garden").await;
     talk.finished().await;
-    talk.order(AgentCommand::Close).await;
+    talk.order(AgentCommand::Close { cleared: false }).await;
     talk.agent.task.await.unwrap();
 
     let mut talk = world.start(Some(id.clone()));
@@ -531,7 +538,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
     assert_eq!(now.messages.len(), then.messages.len(), "nothing of the exchange that was left out is sent");
     talk.order(AgentCommand::Redo).await;
     talk.notice("nothing to redo").await;
-    talk.order(AgentCommand::Close).await;
+    talk.order(AgentCommand::Close { cleared: false }).await;
     talk.agent.task.await.unwrap();
 
     // Resumed: the same conversation, and the first prompt can still be gone back to.
@@ -551,13 +558,12 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fork_that_fails_keeps_the_session() {
+async fn a_fork_of_nothing_is_not_opened() {
     let world = World::new("steps: []");
-    let mut talk = world.start(None);
-    talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
-    talk.order(AgentCommand::Fork).await;
-    talk.notice("nothing to fork").await;
-    talk.until(|e| matches!(e, AgentEvent::SessionKept)).await;
+    let mut talk = world.open(Opens::Fork("nowhere".into()), Default::default());
+    talk.notice("was not forked").await;
+    talk.until(|e| matches!(e, AgentEvent::NotOpened)).await;
+    assert_eq!(talk.agent.events.recv().await, None, "it is over");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -613,10 +619,13 @@ steps:
 async fn a_fork_goes_its_own_way_with_the_same_prefix() {
     let world = World::new("steps: [{ text: one }, { text: two }]\n");
     let mut talk = world.start(None);
-    talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = seen.last() else { unreachable!() };
+    let of = session.id.clone();
     talk.say("hello").await;
     talk.finished().await;
-    talk.order(AgentCommand::Fork).await;
+    // The other one stays open.
+    let _before = std::mem::replace(&mut talk, world.open(Opens::Fork(of), Default::default()));
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
     let Some(AgentEvent::SessionOpened { session, items }) = seen.last() else { unreachable!() };
     assert_eq!((session.title.as_deref(), items.len()), (Some("hello (fork)"), 3));
@@ -645,7 +654,7 @@ async fn the_line_under_a_turn_and_the_time_of_its_thoughts_are_there_again_afte
     assert!(text.starts_with("1 step · "), "{text}");
     let Body::Assistant(answer) = &shown[1].body else { panic!("{shown:?}") };
     assert!(answer.thought_ms.is_some(), "{answer:?}");
-    talk.order(AgentCommand::Close).await;
+    talk.order(AgentCommand::Close { cleared: false }).await;
     talk.agent.task.await.unwrap();
     let mut talk = world.start(Some(id));
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;

@@ -2,10 +2,10 @@
 
 mod absence;
 pub mod context;
-pub mod frozen;
 mod guard;
 mod models;
 mod outbox;
+pub mod policy_snapshot;
 mod port;
 mod retry;
 pub mod rewind;
@@ -13,6 +13,7 @@ pub mod runner;
 pub mod secrets;
 mod situation;
 mod smart;
+pub mod spec;
 pub mod trial;
 pub mod turn;
 mod veil;

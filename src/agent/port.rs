@@ -1,7 +1,7 @@
 //! What tools and the gate see of the agent: its plan, and a person to ask.
 
 use super::absence::Absence;
-use super::frozen::Frozen;
+use super::policy_snapshot::PolicySnapshot;
 use super::smart::Adviser;
 use crate::lock::lock;
 use crate::policy::frozen::Stricter;
@@ -74,7 +74,7 @@ pub struct Port {
     left: Arc<AtomicBool>,
     remember: Arc<Remember>,
     /// The files of the policy; `None` where there is no session.
-    frozen: Option<Arc<Frozen>>,
+    frozen: Option<Arc<PolicySnapshot>>,
     /// Who is asked in smart mode, or why nobody can be.
     adviser: Mutex<Result<Adviser, String>>,
     absence: Arc<Absence>,
@@ -98,7 +98,7 @@ impl Port {
     }
 
     /// Looks at these files before anything passes by itself.
-    pub fn watching(self, frozen: Arc<Frozen>) -> Self {
+    pub fn watching(self, frozen: Arc<PolicySnapshot>) -> Self {
         Self { frozen: Some(frozen), ..self }
     }
 

@@ -17,10 +17,11 @@ mod tests;
 mod tools;
 mod wishes;
 
-use super::frozen::Frozen;
 use super::models::Models;
 use super::outbox::Outbox;
+use super::policy_snapshot::PolicySnapshot;
 use super::port::{Port, Wish};
+use super::spec::{Opens, SessionSpec, Surface};
 use super::turn::{Input, Limits, Said, Turn};
 use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
@@ -37,8 +38,7 @@ use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
 use session::Session;
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -60,28 +60,24 @@ pub struct Deps {
     /// Hooks and plugins.
     pub extensions: crate::plugins::Extensions,
     /// The files of the policy, as the session reads them.
-    pub policy: Arc<Frozen>,
+    pub policy: Arc<PolicySnapshot>,
+    /// What sessions that are opened later begin with.
+    pub newest: Newest,
 }
 
-/// How a conversation starts.
-#[derive(Clone, Debug, Default)]
-pub struct Start {
-    pub cwd: PathBuf,
-    /// `tui`, `print`: stored with the session.
-    pub source: &'static str,
-    pub resume: Option<SessionId>,
-    /// `MODEL` or `PROVIDER:MODEL`.
-    pub model: Option<String>,
-    /// A person sits at the screen.
-    pub interactive: bool,
-    pub mode: Option<crate::policy::Mode>,
-    /// Names of toolsets; `None`: the configuration's.
-    pub toolsets: Option<Vec<String>>,
-    /// Text put into the prompt by `--skills`.
-    pub skills: Vec<String>,
-    pub max_turns: Option<u32>,
-    /// Extra words for the end of the system prompt (`--json-schema`).
-    pub instructions: String,
+/// The configuration that was read last, with the files of the policy that it came from.
+#[derive(Clone)]
+pub struct Newest {
+    pub loaded: Arc<Mutex<Arc<Loaded>>>,
+    pub policy: Arc<PolicySnapshot>,
+}
+
+impl Newest {
+    /// A session took this configuration, and knows the policy like this.
+    fn took(&self, loaded: &Arc<Loaded>, policy: &PolicySnapshot) {
+        *lock(&self.loaded) = Arc::clone(loaded);
+        policy.told_to(&self.policy);
+    }
 }
 
 /// What arrives while the runner waits.
@@ -150,7 +146,7 @@ const SAVE_EVERY: std::time::Duration = std::time::Duration::from_millis(500);
 /// One conversation.
 pub struct Runner {
     deps: Deps,
-    start: Start,
+    spec: SessionSpec,
     commands: mpsc::Receiver<AgentCommand>,
     out: Outbox,
     session: Session,
@@ -208,9 +204,9 @@ type Asked = (Option<String>, Arc<dyn Provider>);
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
 const REPEATS: u32 = 4;
 
-/// The rules of a configuration, for work in a kind of place (`local`, `ssh`): lines of permission files, and the entries
-/// of `config.yaml` as such lines.
-pub fn rules(loaded: &Loaded, backend: &str) -> crate::policy::rule::Rules {
+/// The rules of a configuration, for work on a kind of backend (`local`, `ssh`) that a person asked for on a surface:
+/// lines of permission files, and the entries of `config.yaml` as such lines.
+pub fn rules(loaded: &Loaded, backend: &str, surface: &Surface) -> crate::policy::rule::Rules {
     let config = &loaded.config;
     let listed = config.command_allowlist.iter().map(|entry| Permission::entry(Action::Allow, entry));
     let denied = config.approvals.deny.iter().map(|entry| Permission::entry(Action::Deny, entry));
@@ -219,8 +215,8 @@ pub fn rules(loaded: &Loaded, backend: &str) -> crate::policy::rule::Rules {
         unreadable: loaded.permissions.unreadable.clone(),
         here: crate::policy::permissions::Here {
             backend: backend.to_owned(),
-            platform: "cli".into(),
-            chat: "private".into(),
+            platform: surface.platform.clone(),
+            chat: surface.chat.clone(),
             folder: loaded.permissions.folder.clone(),
             ..Default::default()
         },
@@ -244,42 +240,49 @@ pub struct Handle {
     pub task: tokio::task::JoinHandle<()>,
 }
 
-/// Starts a conversation in a background task.
-pub fn spawn(deps: Deps, start: Start, notices: mpsc::Receiver<Notice>) -> Handle {
+/// Starts the conversation of a session in a background task; it lasts as long as the session. `id` names a new one and is
+/// left aside for one that is resumed.
+pub fn spawn(deps: Deps, spec: SessionSpec, id: SessionId) -> Handle {
     let (commands, orders) = mpsc::channel(64);
     let (facts, events) = mpsc::channel(256);
-    let task = tokio::spawn(async move { Runner::new(deps, start, orders, facts, notices).run().await });
+    let task = tokio::spawn(async move { Runner::new(deps, spec, id, orders, facts).run().await });
     Handle { commands, events, task }
 }
 
 impl Runner {
     fn new(
-        deps: Deps,
-        start: Start,
+        mut deps: Deps,
+        spec: SessionSpec,
+        id: SessionId,
         commands: mpsc::Receiver<AgentCommand>,
         facts: mpsc::Sender<AgentEvent>,
-        notices: mpsc::Receiver<Notice>,
     ) -> Self {
+        let id = if let Opens::Resume(known) = &spec.opens { known.clone() } else { id };
+        if spec.without_hooks {
+            deps.extensions = crate::plugins::Extensions::default();
+        }
         let (wish, wishes) = mpsc::channel(32);
-        deps.policy.begin(&deps.loaded, &start.cwd);
+        deps.policy.begin(&deps.loaded, &spec.cwd);
         let own = Arc::clone(&deps.policy);
         let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
         let remember =
             Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
-        let port = Arc::new(Port::new(wish, start.interactive, remember).watching(Arc::clone(&deps.policy)));
-        let mode = start.mode.unwrap_or(deps.loaded.config.approvals.mode);
+        let answers = spec.answers.is_person();
+        let port = Arc::new(Port::new(wish, answers, remember).watching(Arc::clone(&deps.policy)));
+        let mode = spec.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
-            rules(&deps.loaded, deps.backends.kind()),
+            rules(&deps.loaded, deps.backends.kind(), &spec.surface),
             mode,
             Arc::clone(&deps.world),
             Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
         );
         let gate = Arc::new(gate.with_log(deps.store.clone()));
-        let turn = Turn::new(limits(&deps.loaded.config, start.max_turns, deps.models.fallbacks()));
+        let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
         Self {
-            session: Session::new(&deps, &start, mode),
-            told: deps.extensions.listen(),
+            notices: deps.exec.notices_of(&id.0),
+            told: deps.extensions.listen(&id.0),
+            session: Session::new(&deps, &spec, id, mode),
             held: std::collections::VecDeque::new(),
             greeting: None,
             ended: Vec::new(),
@@ -287,7 +290,7 @@ impl Runner {
             last_answer: String::new(),
             asked_tools: HashMap::new(),
             deps,
-            start,
+            spec,
             commands,
             out: Outbox::new(facts),
             turn,
@@ -305,7 +308,6 @@ impl Runner {
             approvals: HashMap::new(),
             questions: HashMap::new(),
             guard_question: None,
-            notices,
             asked: mpsc::channel(4),
             asking: None,
             trouble: None,
@@ -315,24 +317,22 @@ impl Runner {
     }
 
     fn limits(&self) -> Limits {
-        limits(&self.deps.loaded.config, self.start.max_turns, self.deps.models.fallbacks())
+        limits(&self.deps.loaded.config, self.spec.limits.steps, self.deps.models.fallbacks())
     }
 
     async fn run(mut self) {
         self.look_up();
-        match self.start.resume.clone() {
-            Some(id) => self.resume(id).await,
-            None => self.opened(Vec::new()).await,
+        if !self.begin().await {
+            return self.out.send(AgentEvent::NotOpened).await;
         }
-        self.greet(if self.start.resume.is_some() { "resume" } else { "startup" });
         loop {
             match self.next().await {
                 Happened::Command(None) => break,
-                Happened::Command(Some(AgentCommand::Close)) => {
+                Happened::Command(Some(AgentCommand::Close { cleared })) => {
                     self.leaving = true;
                     self.port.leave();
                     self.stop(true).await;
-                    self.farewell(false, true).await;
+                    self.farewell(cleared).await;
                     break;
                 }
                 Happened::Command(Some(command)) => self.command(command).await,
@@ -409,15 +409,11 @@ impl Runner {
                 self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
             }
             AgentCommand::SetMode(mode) => self.set_mode(mode, "set it").await,
-            AgentCommand::New => self.new_session().await,
-            AgentCommand::Resume(id) => self.switch(id).await,
             AgentCommand::SetToolsets(names) => self.set_toolsets(names).await,
             AgentCommand::SetBackend(kind) => self.set_backend(kind).await,
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,
-            AgentCommand::Fork => self.fork().await,
-            AgentCommand::ForkOf(id) => self.fork_of(id).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;
@@ -429,7 +425,7 @@ impl Runner {
             AgentCommand::LookAgain => self.gate.stir(),
             AgentCommand::Writing(id, writing) => self.gate.writes(id, writing),
             AgentCommand::Policy(answer) => self.policy_answered(answer).await,
-            AgentCommand::Close => {}
+            AgentCommand::Close { .. } => {}
         }
     }
 
@@ -440,12 +436,12 @@ impl Runner {
 
     /// Something for the agent to know: at the next step boundary, or a turn of its own when idle.
     async fn process_notice(&mut self, notice: Notice) {
-        let (Notice::Completed { id, task, .. } | Notice::Matched { id, task, .. }) = &notice;
-        if matches!(notice, Notice::Completed { .. }) && *task == self.session.id.0 {
+        let (Notice::Completed { id, .. } | Notice::Matched { id, .. }) = &notice;
+        if matches!(notice, Notice::Completed { .. }) {
             self.process_ended(&id.0, &super::situation::told(&notice));
         }
-        // Another session's process, one whose end the model has seen already, or nobody to go on for.
-        if *task != self.session.id.0 || self.deps.exec.is_consumed(id) || !self.start.interactive {
+        // The model has seen its end already, or there is nobody to go on for.
+        if self.deps.exec.is_consumed(id) || !self.spec.answers.is_person() {
             return;
         }
         let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;

@@ -1,6 +1,7 @@
 //! One call, judged by the rules that hold here, without running it.
 
 use super::rules;
+use crate::agent::spec::Surface;
 use crate::config::load::Loaded;
 use crate::policy::decide::{Decided, explain};
 use crate::policy::{Intent, Mode, World};
@@ -16,7 +17,7 @@ pub fn judged(
     mode: Mode,
     world: &dyn World,
 ) -> Decided {
-    let mut rules = rules(loaded, &loaded.config.terminal.backend);
+    let mut rules = rules(loaded, &loaded.config.terminal.backend, &Surface::default());
     rules.session = session.into();
     rules.here.tool = tool.to_owned();
     rules.here.now = chrono::Utc::now().timestamp_millis();

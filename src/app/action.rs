@@ -130,19 +130,23 @@ actions! {
     ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
     Permissions "permissions" Turn "What runs without a question, and who said so; try a command, take a rule back" => "permissions" ["allowlist"], "[command]";
     Yolo "yolo" Turn "Run everything without asking, after a yes; again to ask" => "yolo" [], "";
-    SessionNew "new-session" Session "New session" => "new" ["reset", "clear"], "";
+    SessionNew "new-session" Session "Open a new session in a tab" => "new" [], "";
+    SessionClear "clear-session" Session "Start a new session in this tab" => "clear" ["reset"], "";
     SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
-    NextTab "next-tab" Session "Next session of this folder";
-    PreviousTab "previous-tab" Session "Session of this folder before this one";
-    Tab1 "tab-1" Session "First session of this folder";
-    Tab2 "tab-2" Session "Second session of this folder";
-    Tab3 "tab-3" Session "Third session of this folder";
-    Tab4 "tab-4" Session "Fourth session of this folder";
-    Tab5 "tab-5" Session "Fifth session of this folder";
-    Tab6 "tab-6" Session "Sixth session of this folder";
-    Tab7 "tab-7" Session "Seventh session of this folder";
-    Tab8 "tab-8" Session "Eighth session of this folder";
-    Tab9 "tab-9" Session "Ninth session of this folder";
+    TabClose "close-tab" Session "Close the tab" => "close" [], "";
+    TabList "tabs" Session "List the tabs" => "tabs" [], "";
+    TabsRestore "restore-tabs" Session "Open the tabs of a killed window again" => "restore" [], "";
+    NextTab "next-tab" Session "Next tab";
+    PreviousTab "previous-tab" Session "Previous tab";
+    Tab1 "tab-1" Session "First tab";
+    Tab2 "tab-2" Session "Second tab";
+    Tab3 "tab-3" Session "Third tab";
+    Tab4 "tab-4" Session "Fourth tab";
+    Tab5 "tab-5" Session "Fifth tab";
+    Tab6 "tab-6" Session "Sixth tab";
+    Tab7 "tab-7" Session "Seventh tab";
+    Tab8 "tab-8" Session "Eighth tab";
+    Tab9 "tab-9" Session "Ninth tab";
     Title "title" Session "Show or set the title of the session" => "title" [], "[title]";
     Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" [], "";
     UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
@@ -340,7 +344,7 @@ mod tests {
             ("help", Some("help")),
             ("/help", Some("help")),
             ("HELP", Some("help")),
-            ("reset", Some("new-session")),
+            ("reset", Some("clear-session")),
             ("exit", Some("quit")),
             ("he", None),
         ] {

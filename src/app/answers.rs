@@ -17,8 +17,8 @@ const END: u16 = 10_000;
 
 /// A key for the approval modal on top.
 pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let Some(Modal::Approval(mut modal)) = model.modals.pop() else { return };
-    let entry = model.approvals.entries.iter().find_map(|entry| match entry {
+    let Some(Modal::Approval(mut modal)) = model.tab.modals.pop() else { return };
+    let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Approval(approval) if approval.id == modal.id => Some(approval.clone()),
         _ => None,
     });
@@ -31,7 +31,7 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         _ if read(&mut modal, key, page) => None,
         ApprovalStage::Choosing => {
             if key.code == Code::Esc {
-                model.modals.push(Modal::Approval(modal));
+                model.tab.modals.push(Modal::Approval(modal));
                 return approvals::put_aside(model);
             }
             choose(&mut modal, &approval, key);
@@ -42,7 +42,7 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         ApprovalStage::ConfirmingEdit(line, judged) => confirm_edit(&mut modal, line, &judged, key, model.now),
         ApprovalStage::ConfirmingYolo => {
             if key.code == Code::Enter && !key.ctrl && !key.alt {
-                model.modals.push(Modal::Approval(modal));
+                model.tab.modals.push(Modal::Approval(modal));
                 return approvals::decide_yolo(model, out, id);
             }
             modal.stage = ApprovalStage::Confirming;
@@ -59,7 +59,7 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         model.layout.reading = None;
     }
     // the modal of an answered question goes with its entry
-    model.modals.push(Modal::Approval(modal));
+    model.tab.modals.push(Modal::Approval(modal));
     if let Some(decision) = decision {
         approvals::decide(model, out, id, decision);
     }
@@ -223,8 +223,8 @@ fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
 
 /// A key for the question modal on top.
 pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let Some(Modal::Question(mut modal)) = model.modals.pop() else { return };
-    let entry = model.approvals.entries.iter().find_map(|entry| match entry {
+    let Some(Modal::Question(mut modal)) = model.tab.modals.pop() else { return };
+    let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Question(question) if question.id == modal.id => Some(question.clone()),
         _ => None,
     });
@@ -232,7 +232,7 @@ pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let id = modal.id;
     let leaves = key.code == Code::Esc && (modal.text.is_none() || question.choices.is_empty());
     let answer = if leaves { None } else { respond(&mut modal, &question, key) };
-    model.modals.push(Modal::Question(modal));
+    model.tab.modals.push(Modal::Question(modal));
     if leaves {
         approvals::put_aside(model);
     } else if let Some(answer) = answer {
@@ -304,7 +304,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)
-        | Modal::Frozen(_)
+        | Modal::PolicyChanged(_)
         | Modal::Quit(_)
         | Modal::Input(_) => return false,
     }

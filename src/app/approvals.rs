@@ -36,10 +36,10 @@ pub fn asked(model: &mut Model, out: &mut Vec<Effect>, question: Question) {
 }
 
 fn arrived(model: &mut Model, out: &mut Vec<Effect>, entry: Entry, text: String) {
-    if model.approvals.entries.iter().any(|known| known.id() == entry.id()) {
+    if model.tab.approvals.entries.iter().any(|known| known.id() == entry.id()) {
         return;
     }
-    model.approvals.entries.push(entry);
+    model.tab.approvals.entries.push(entry);
     list_anew(model);
     if !model.window_focused {
         out.push(Effect::Notify(text));
@@ -57,11 +57,11 @@ pub fn closed(model: &mut Model, out: &mut Vec<Effect>, id: EntryId) {
             }
         });
     }
-    model.approvals.entries.retain(|entry| entry.id() != id);
-    model.approvals.aside.retain(|aside| *aside != id);
-    model.modals.retain(|modal| modal_entry(modal) != Some(id));
+    model.tab.approvals.entries.retain(|entry| entry.id() != id);
+    model.tab.approvals.aside.retain(|aside| *aside != id);
+    model.tab.modals.retain(|modal| modal_entry(modal) != Some(id));
     list_anew(model);
-    if model.approvals.aside.is_empty() {
+    if model.tab.approvals.aside.is_empty() {
         model.notices.settled(&About::Inbox);
     }
     sessions::window_title(model, out);
@@ -79,33 +79,33 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Confirm(_)
         | Modal::Input(_)
         | Modal::Trust(_)
-        | Modal::Frozen(_)
+        | Modal::PolicyChanged(_)
         | Modal::Quit(_) => None,
     }
 }
 
 fn find(model: &Model, id: EntryId) -> Option<&Entry> {
-    model.approvals.entries.iter().find(|entry| entry.id() == id)
+    model.tab.approvals.entries.iter().find(|entry| entry.id() == id)
 }
 
 /// Opens the oldest question that was not put aside, when nothing else is open. It is inert until keys are quiet.
 pub fn open_waiting(model: &mut Model) {
-    if !model.modals.is_empty() || model.processes.pane.taken_over {
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over {
         return;
     }
-    let waiting = model.approvals.entries.iter().map(Entry::id).find(|id| !model.approvals.aside.contains(id));
+    let waiting = model.tab.approvals.entries.iter().map(Entry::id).find(|id| !model.tab.approvals.aside.contains(id));
     if let Some(id) = waiting {
         // a chord that was begun is not for the modal
         model.chord = None::<Chord>;
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         open(model, id, model.now + QUIET);
     }
 }
 
 /// Opens a question.
 pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
-    model.approvals.aside.retain(|aside| *aside != id);
-    if model.approvals.aside.is_empty() {
+    model.tab.approvals.aside.retain(|aside| *aside != id);
+    if model.tab.approvals.aside.is_empty() {
         model.notices.settled(&About::Inbox);
     }
     // the next frame says anew what is on the screen
@@ -118,13 +118,13 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
         }
         None => return,
     };
-    model.modals.push(modal);
+    model.tab.modals.push(modal);
 }
 
 /// A frame was drawn: where its text to be approved came to rest, and which of its rows were there.
 pub fn drawn(model: &mut Model) {
     let Some(reading) = &model.layout.reading else { return };
-    let Some(Modal::Approval(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Approval(modal)) = model.tab.modals.last_mut() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     if (modal.id, edited) != (reading.id, reading.edited) {
         return;
@@ -148,7 +148,7 @@ pub fn drawn(model: &mut Model) {
 /// What the frame tells from how far an approval was read: all of it, and something folded. A frame that changes it says
 /// so only in the next one.
 pub fn reading(model: &Model) -> Option<(bool, bool)> {
-    match model.modals.last() {
+    match model.tab.modals.last() {
         Some(Modal::Approval(modal)) => Some((modal.read.whole, modal.read.folded)),
         _ => None,
     }
@@ -162,12 +162,12 @@ pub fn hidden(model: &Model) -> bool {
 /// The screen grew large enough to show modals: their quiet begins anew.
 pub fn seen_again(model: &mut Model) {
     let until = model.now + QUIET;
-    for modal in &mut model.modals {
+    for modal in &mut model.tab.modals {
         match modal {
             Modal::Approval(modal) => modal.inert_until = until,
             Modal::Question(modal) => modal.inert_until = until,
             Modal::Trust(modal) => modal.inert_until = until,
-            Modal::Frozen(modal) => modal.inert_until = until,
+            Modal::PolicyChanged(modal) => modal.inert_until = until,
             Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Input(modal) if modal.inert_until > 0 => modal.inert_until = until,
             Modal::Picker(_)
@@ -189,18 +189,19 @@ pub fn seen_again(model: &mut Model) {
 pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
     let too_small = hidden(model);
-    let mid_word = !composer::is_empty(&model.composer) && model.composer.keyed_at.is_some_and(|at| now - at < QUIET);
+    let mid_word =
+        !composer::is_empty(&model.tab.composer) && model.tab.composer.keyed_at.is_some_and(|at| now - at < QUIET);
     let masked = !too_small
         && !mid_word
-        && matches!(model.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
+        && matches!(model.tab.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
     if masked && (edit::printable(key).is_some() || key.code == Code::Backspace) {
         return false;
     }
-    let until = match model.modals.last_mut() {
+    let until = match model.tab.modals.last_mut() {
         Some(Modal::Approval(modal)) => &mut modal.inert_until,
         Some(Modal::Question(modal)) => &mut modal.inert_until,
         Some(Modal::Trust(modal)) => &mut modal.inert_until,
-        Some(Modal::Frozen(modal)) => &mut modal.inert_until,
+        Some(Modal::PolicyChanged(modal)) => &mut modal.inert_until,
         Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         Some(Modal::Input(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
         // what cannot be seen takes no key at all
@@ -212,18 +213,18 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     *until = now + QUIET;
     if !masked {
         composer::key(model, out, key);
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
     }
     true
 }
 
 /// Tells the agent when the person begins to write in a question and when they end: its time stands still meanwhile.
 pub fn tell_writing(model: &mut Model, out: &mut Vec<Effect>) {
-    let writing = match model.modals.last() {
+    let writing = match model.tab.modals.last() {
         Some(Modal::Approval(modal)) if modal.is_written() => Some(modal.id),
         _ => None,
     };
-    let before = std::mem::replace(&mut model.approvals.writing, writing);
+    let before = std::mem::replace(&mut model.tab.approvals.writing, writing);
     if before != writing {
         let told = [before.map(|id| (id, false)), writing.map(|id| (id, true))];
         out.extend(told.into_iter().flatten().map(|(id, now)| Effect::Agent(AgentCommand::Writing(id, now))));
@@ -232,23 +233,23 @@ pub fn tell_writing(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Somebody is back at what waits: it is judged anew.
 pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
-    if model.approvals.entries.iter().any(|entry| matches!(entry, Entry::Approval(_))) {
+    if model.tab.approvals.entries.iter().any(|entry| matches!(entry, Entry::Approval(_))) {
         out.push(Effect::Agent(AgentCommand::LookAgain));
     }
 }
 
 /// The question after the open one, round and round; nothing while something is written.
 pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
-    let writes = match model.modals.last() {
+    let writes = match model.tab.modals.last() {
         Some(Modal::Approval(modal)) => modal.is_written(),
         Some(Modal::Question(modal)) => modal.text.as_ref().is_some_and(|text| !text.is_empty()),
         _ => true,
     };
-    let here = model.modals.last().and_then(modal_entry);
-    let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
+    let here = model.tab.modals.last().and_then(modal_entry);
+    let ids: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();
     let at = ids.iter().position(|id| Some(*id) == here);
     if let Some(at) = at.filter(|_| !writes && ids.len() > 1) {
-        model.modals.pop();
+        model.tab.modals.pop();
         look_again(model, out);
         open(model, ids[(at + 1) % ids.len()], model.now);
     }
@@ -271,8 +272,9 @@ pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
         return;
     }
     look_again(model, out);
-    let ids: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
+    let ids: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
+        [] if super::tabs::go_to_waiting(model, out) => {}
         [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
         [id] => open(model, id, model.now),
         _ => {
@@ -284,7 +286,7 @@ pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// The rows of the inbox, the oldest first.
 fn items(model: &Model) -> Vec<PickItem> {
-    model.approvals.entries.iter().map(|entry| item(model, entry)).collect()
+    model.tab.approvals.entries.iter().map(|entry| item(model, entry)).collect()
 }
 
 /// The inbox that is open shows what came and went.
@@ -297,7 +299,7 @@ fn list_anew(model: &mut Model) {
 
 /// A row of the inbox was chosen.
 pub fn chosen(model: &mut Model, value: &str) {
-    let id = model.approvals.entries.iter().map(Entry::id).find(|id| row_of(*id) == value);
+    let id = model.tab.approvals.entries.iter().map(Entry::id).find(|id| row_of(*id) == value);
     if let Some(id) = id {
         open(model, id, model.now);
     }
@@ -331,7 +333,7 @@ fn asks(model: &Model, origin: &ApprovalOrigin) -> String {
 
 /// The session of a question, in words; `None` when it is the open one.
 pub fn elsewhere(model: &Model, origin: &ApprovalOrigin) -> Option<String> {
-    let here = model.session.as_ref().is_none_or(|session| session.id.0 == origin.session);
+    let here = model.tab.session.as_ref().is_none_or(|session| session.id.0 == origin.session);
     let name = if origin.title.is_empty() { &origin.session } else { &origin.title };
     (!here && !origin.session.is_empty()).then(|| format!("session “{name}”"))
 }
@@ -339,21 +341,21 @@ pub fn elsewhere(model: &Model, origin: &ApprovalOrigin) -> Option<String> {
 /// What stays open when another session opens: questions of work that goes on.
 pub fn session_changed(model: &mut Model) {
     let stays = |entry: &Entry| matches!(entry, Entry::Approval(approval) if matches!(approval.origin.by, Speaker::Background(_)));
-    model.approvals.entries.retain(stays);
-    let open: Vec<EntryId> = model.approvals.entries.iter().map(Entry::id).collect();
-    model.approvals.aside.retain(|id| open.contains(id));
-    model.modals.retain(|modal| modal_entry(modal).is_none_or(|id| open.contains(&id)));
+    model.tab.approvals.entries.retain(stays);
+    let open: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();
+    model.tab.approvals.aside.retain(|id| open.contains(id));
+    model.tab.modals.retain(|modal| modal_entry(modal).is_none_or(|id| open.contains(&id)));
 }
 
 /// All that an open question's call would touch is known now.
 pub fn found(model: &mut Model, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
-    let approval = model.approvals.entries.iter_mut().find_map(|entry| match entry {
+    let approval = model.tab.approvals.entries.iter_mut().find_map(|entry| match entry {
         Entry::Approval(approval) if approval.id == id => Some(approval),
         Entry::Approval(_) | Entry::Question(_) => None,
     });
     let Some(approval) = approval else { return };
     (approval.targets, approval.payloads) = (targets, payloads);
-    for modal in &mut model.modals {
+    for modal in &mut model.tab.modals {
         if let Modal::Approval(modal) = modal
             && modal.id == id
             && modal.stage == ApprovalStage::Choosing
@@ -368,7 +370,7 @@ pub fn found(model: &mut Model, id: ApprovalId, targets: Vec<Target>, payloads: 
 /// How a line that was written instead would be judged.
 pub fn previewed(model: &mut Model, id: ApprovalId, line: &str, preview: Option<Box<Preview>>) {
     let now = model.now;
-    for modal in &mut model.modals {
+    for modal in &mut model.tab.modals {
         let Modal::Approval(modal) = modal else { continue };
         let ApprovalStage::ConfirmingEdit(shown, judged @ Judged::Waiting) = &mut modal.stage else { continue };
         if modal.id == id && shown == line {
@@ -412,9 +414,9 @@ fn command(intent: &Intent) -> String {
 
 /// Esc: the question stays in the inbox.
 pub fn put_aside(model: &mut Model) {
-    if let Some(id) = model.modals.pop().as_ref().and_then(modal_entry) {
-        model.approvals.aside.push(id);
-        model.approvals.aside_at = Some(model.now);
+    if let Some(id) = model.tab.modals.pop().as_ref().and_then(modal_entry) {
+        model.tab.approvals.aside.push(id);
+        model.tab.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
         model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits: {key}"));
@@ -483,7 +485,7 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
         set_mode(model, out, Mode::Manual);
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm::new(
+    model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Run everything without asking",
         "Dangerous commands of this session run without a question. What is never allowed stays refused, what is asked in every mode is still asked.",
         "Do not ask in this session",
@@ -492,18 +494,18 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 fn mode(model: &Model) -> Mode {
-    model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode)
+    model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode)
 }
 
 /// Sets how questions are treated.
 pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
-    if let Some(session) = &mut model.session {
+    if let Some(session) = &mut model.tab.session {
         session.mode = mode;
     }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
         Mode::Manual => (Level::Info, "approvals: ask, what is risky waits for you".to_owned()),
-        Mode::Smart => match model.session.as_ref().map(|session| &session.adviser) {
+        Mode::Smart => match model.tab.session.as_ref().map(|session| &session.adviser) {
             Some(None) => {
                 (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you".to_owned())
             }

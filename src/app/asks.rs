@@ -17,22 +17,22 @@ pub fn asked(model: &mut Model, out: &mut Vec<Effect>, ask: Ask) {
     if !model.window_focused {
         out.push(Effect::Notify(title(&ask)));
     }
-    model.processes.asks.push(ask);
+    model.tab.processes.asks.push(ask);
     model.notices.settled(&About::Input(process));
 }
 
 /// It has its answer, or wants none any more. What was typed for it meanwhile is dropped.
 pub fn closed(model: &mut Model, id: AskId) {
-    let Some(at) = model.processes.asks.iter().position(|ask| ask.id == id) else { return };
-    let ask = model.processes.asks.remove(at);
-    model.processes.asks_aside.retain(|aside| *aside != id);
-    model.modals.retain(|modal| of(modal) != Some(id));
+    let Some(at) = model.tab.processes.asks.iter().position(|ask| ask.id == id) else { return };
+    let ask = model.tab.processes.asks.remove(at);
+    model.tab.processes.asks_aside.retain(|aside| *aside != id);
+    model.tab.modals.retain(|modal| of(modal) != Some(id));
     model.notices.settled(&About::Input(ask.process));
 }
 
 /// Whether something in this process asks.
 pub fn is_asking(model: &Model, process: &ProcessId) -> bool {
-    model.processes.asks.iter().any(|ask| ask.process == *process)
+    model.tab.processes.asks.iter().any(|ask| ask.process == *process)
 }
 
 fn of(modal: &Modal) -> Option<AskId> {
@@ -45,21 +45,21 @@ fn of(modal: &Modal) -> Option<AskId> {
 /// Opens the oldest question that was not put aside, when nothing else is open. It is inert until keys are quiet. A program
 /// that the person types into is answered there.
 pub fn open_waiting(model: &mut Model) {
-    if !model.modals.is_empty() || model.processes.pane.taken_over {
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over {
         return;
     }
-    let aside = &model.processes.asks_aside;
-    let Some(ask) = model.processes.asks.iter().find(|ask| !aside.contains(&ask.id)).cloned() else { return };
+    let aside = &model.tab.processes.asks_aside;
+    let Some(ask) = model.tab.processes.asks.iter().find(|ask| !aside.contains(&ask.id)).cloned() else { return };
     model.chord = None;
-    model.composer.completion = None;
+    model.tab.composer.completion = None;
     open(model, &ask, model.now + QUIET);
 }
 
 /// The inbox was asked for: opens the oldest question of a program. `false`: there is none.
 pub fn reopen(model: &mut Model) -> bool {
-    let Some(ask) = model.processes.asks.first().cloned() else { return false };
-    model.processes.asks_aside.retain(|aside| *aside != ask.id);
-    model.modals.retain(|modal| of(modal) != Some(ask.id));
+    let Some(ask) = model.tab.processes.asks.first().cloned() else { return false };
+    model.tab.processes.asks_aside.retain(|aside| *aside != ask.id);
+    model.tab.modals.retain(|modal| of(modal) != Some(ask.id));
     open(model, &ask, model.now);
     true
 }
@@ -75,7 +75,7 @@ fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
             name(ask)
         ));
     }
-    model.modals.push(Modal::Input(InputModal {
+    model.tab.modals.push(Modal::Input(InputModal {
         title: title(ask),
         hint: hint(ask),
         text: String::new(),
@@ -118,21 +118,21 @@ fn title(ask: &Ask) -> String {
 
 /// Enter, Esc and Ctrl-C in the field on top. `false`: the key is text.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
-    let Some(id) = model.modals.last().and_then(of) else { return false };
+    let Some(id) = model.tab.modals.last().and_then(of) else { return false };
     let interrupt = key.ctrl && key.code == Code::Char('c');
     match key.code {
         Code::Enter if !key.ctrl && !key.alt => {
-            let Some(Modal::Input(InputModal { mut text, .. })) = model.modals.pop() else { return true };
+            let Some(Modal::Input(InputModal { mut text, .. })) = model.tab.modals.pop() else { return true };
             let answer = Hidden::new(std::mem::take(&mut text));
             send(model, out, id, Some(answer));
         }
         // One that is not for this field: it has only just come.
         _ if interrupt && !is_inert(model) => {
-            model.modals.pop();
+            model.tab.modals.pop();
             send(model, out, id, None);
         }
         _ if interrupt || key.code == Code::Esc => {
-            model.modals.pop();
+            model.tab.modals.pop();
             put_aside(model, id);
         }
         _ => return false,
@@ -141,7 +141,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
 }
 
 fn is_inert(model: &Model) -> bool {
-    matches!(model.modals.last(), Some(Modal::Input(input)) if input.inert_until > model.now)
+    matches!(model.tab.modals.last(), Some(Modal::Input(input)) if input.inert_until > model.now)
 }
 
 fn send(model: &mut Model, out: &mut Vec<Effect>, id: AskId, answer: Option<Hidden>) {
@@ -150,9 +150,9 @@ fn send(model: &mut Model, out: &mut Vec<Effect>, id: AskId, answer: Option<Hidd
 }
 
 fn put_aside(model: &mut Model, id: AskId) {
-    let Some(ask) = model.processes.asks.iter().find(|ask| ask.id == id) else { return };
+    let Some(ask) = model.tab.processes.asks.iter().find(|ask| ask.id == id) else { return };
     let (title, process) = (title(ask), ask.process.clone());
-    model.processes.asks_aside.push(id);
+    model.tab.processes.asks_aside.push(id);
     let keys = model.keymap.keys_for("inbox");
     let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
     model.notices.about(
@@ -165,10 +165,10 @@ fn put_aside(model: &mut Model, id: AskId) {
 
 /// Tells who has the keys of a program, when that changed.
 pub fn tell_hands(model: &mut Model, out: &mut Vec<Effect>) {
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     let held = if pane.taken_over { pane.shown.clone() } else { None };
-    if held != model.processes.held_keys {
-        model.processes.held_keys.clone_from(&held);
+    if held != model.tab.processes.held_keys {
+        model.tab.processes.held_keys.clone_from(&held);
         out.push(Effect::Process(ProcessCommand::TakeOver(held)));
     }
 }
@@ -225,14 +225,14 @@ mod tests {
         asks(&mut model, ask(1, true));
         // What was on its way is text for the composer, and moves the quiet on.
         script(&mut model, "i");
-        assert_eq!(crate::app::composer::text(&model.composer), "hi");
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "hi");
         later(&mut model);
         let effects = script(&mut model, "open sesame<ret>");
         assert_eq!(answers(&effects), [(1, hidden("open sesame"))]);
-        let all = format!("{:?} {:?} {effects:?}", model.modals, model.processes);
+        let all = format!("{:?} {:?} {effects:?}", model.tab.modals, model.tab.processes);
         assert!(!all.contains("sesame"), "{all}");
-        assert!(model.modals.is_empty() && model.processes.asks.is_empty());
-        assert_eq!(crate::app::composer::text(&model.composer), "hi");
+        assert!(model.tab.modals.is_empty() && model.tab.processes.asks.is_empty());
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "hi");
     }
 
     #[test]
@@ -244,10 +244,10 @@ mod tests {
         // An Enter before the quiet sends neither the draft nor the field; what was typed wrong can be taken back.
         let effects = script(&mut model, "opem<backspace>n<ret>");
         assert!(answers(&effects).is_empty() && effects.is_empty(), "{effects:?}");
-        assert_eq!(crate::app::composer::text(&model.composer), "half a prompt");
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "half a prompt");
         later(&mut model);
         assert_eq!(answers(&script(&mut model, " sesame<ret>")), [(1, hidden("open sesame"))]);
-        assert_eq!(crate::app::composer::text(&model.composer), "half a prompt");
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "half a prompt");
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(hint(&forged), "says: “a\" for \"sudo”\nfor ./x⟨U+202E⟩ y");
         let mut model = model();
         open(&mut model, &forged, 0);
-        let Some(Modal::Input(card)) = model.modals.last() else { panic!("no card") };
+        let Some(Modal::Input(card)) = model.tab.modals.last() else { panic!("no card") };
         assert!(card.message.starts_with("/tmp/x/sudo is none of the system's programs"), "{}", card.message);
         let silent = Ask { prompt: String::new(), who: String::new(), path: None, ..known };
         assert_eq!(
@@ -285,7 +285,7 @@ mod tests {
         later(&mut model);
         let effects = script(&mut model, " sesame<ret>");
         assert_eq!(answers(&effects), [(1, hidden("open sesame"))]);
-        assert!(crate::app::composer::is_empty(&model.composer));
+        assert!(crate::app::composer::is_empty(&model.tab.composer));
     }
 
     #[test]
@@ -294,13 +294,13 @@ mod tests {
         asks(&mut model, ask(1, true));
         later(&mut model);
         assert_eq!(answers(&script(&mut model, "half<esc>")), []);
-        assert!(model.modals.is_empty() && model.processes.asks.len() == 1);
+        assert!(model.tab.modals.is_empty() && model.tab.processes.asks.len() == 1);
         later(&mut model);
-        assert!(model.modals.is_empty(), "it opens by itself no more");
+        assert!(model.tab.modals.is_empty(), "it opens by itself no more");
         script(&mut model, "<f4>");
-        assert!(matches!(model.modals.last(), Some(Modal::Input(input)) if input.text.is_empty()));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Input(input)) if input.text.is_empty()));
         assert_eq!(answers(&script(&mut model, "x<C-c>")), [(1, None)]);
-        assert!(model.processes.asks.is_empty());
+        assert!(model.tab.processes.asks.is_empty());
     }
 
     #[test]
@@ -311,15 +311,15 @@ mod tests {
         update(&mut model, 1, Msg::Process(ProcessEvent::AskClosed(ProcessId("p".into()), AskId(1))));
         later(&mut model);
         assert_eq!(answers(&script(&mut model, "yes<ret>")), [(2, hidden("yes"))]);
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 
     #[test]
     fn the_agent_is_told_whose_the_keys_are() {
         let mut model = model();
-        model.processes.pane.shown = Some(ProcessId("p".into()));
-        model.processes.pane.open = true;
-        model.processes.pane.taken_over = true;
+        model.tab.processes.pane.shown = Some(ProcessId("p".into()));
+        model.tab.processes.pane.open = true;
+        model.tab.processes.pane.taken_over = true;
         let hands = |model: &mut Model| {
             let mut out = Vec::new();
             tell_hands(model, &mut out);
@@ -330,8 +330,8 @@ mod tests {
         assert_eq!(hands(&mut model), []);
         asks(&mut model, ask(1, true));
         later(&mut model);
-        assert!(model.modals.is_empty(), "they type into it anyway");
-        model.processes.pane.taken_over = false;
+        assert!(model.tab.modals.is_empty(), "they type into it anyway");
+        model.tab.processes.pane.taken_over = false;
         assert_eq!(hands(&mut model), [told(None)]);
     }
 }

@@ -13,10 +13,10 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     if !argument.is_empty() {
         return chosen(out, argument);
     }
-    let place = model.session.as_ref().map_or("local", |session| session.place.as_str());
+    let place = model.tab.session.as_ref().map_or("local", |session| session.place.as_str());
     // A place is called by its kind first: `ssh dev@host`.
     let now = place.split(' ').next().unwrap_or_default().to_owned();
-    let unavailable = model.session.as_ref().map_or(&[][..], |session| &session.unavailable);
+    let unavailable = model.tab.session.as_ref().map_or(&[][..], |session| &session.unavailable);
     let items = BACKENDS.iter().map(|kind| {
         let current = *kind == now;
         let reason = unavailable.iter().find(|backend| backend.kind == *kind).map(|backend| backend.reason.clone());
@@ -41,7 +41,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 /// What the selected one lacks in full, or what sets it up, below the list.
 pub fn note(model: &mut Model) {
-    let unavailable = model.session.as_ref().map(|session| session.unavailable.clone()).unwrap_or_default();
+    let unavailable = model.tab.session.as_ref().map(|session| session.unavailable.clone()).unwrap_or_default();
     let Some(picker) = pickers::top(model, PickerKind::Backends) else { return };
     let Some(kind) = pickers::chosen(picker).map(|item| item.value.clone()) else { return picker.footnote.clear() };
     picker.footnote = match (unavailable.into_iter().find(|backend| backend.kind == kind), about(&kind).1) {
@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn the_list_says_where_commands_run_and_enter_goes_elsewhere() {
         let mut model = ready();
-        if let Some(session) = &mut model.session {
+        if let Some(session) = &mut model.tab.session {
             session.place = "ssh dev@box".into();
             session.unavailable =
                 vec![UnavailableBackend { kind: "podman".into(), reason: "`podman` is not installed".into() }];
         }
         script(&mut model, "/backend<ret>");
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         let here: Vec<&str> = picker.items.iter().filter(|it| it.current).map(|it| it.detail.as_str()).collect();
         assert_eq!(here, ["now ssh dev@box"]);
         let row = |name: &str| {
@@ -95,7 +95,7 @@ mod tests {
         };
         assert_eq!(row("docker"), Some(("a container", "")));
         assert_eq!(row("podman"), Some(("`podman` is not installed", "")), "what lacks something says what");
-        let note = |model: &Model| match model.modals.last() {
+        let note = |model: &Model| match model.tab.modals.last() {
             Some(Modal::Picker(picker)) => picker.footnote.clone(),
             other => panic!("{other:?}"),
         };
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(note(&model), "`podman` is not installed");
         let effects = script(&mut model, "<up><up><up><ret>");
         assert!(effects.contains(&Effect::Agent(AgentCommand::SetBackend("local".into()))), "{effects:?}");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub fn drag(model: &mut Model, border: Border, column: u16, row: u16) {
 fn set_share(model: &mut Model, share: u16) {
     let share = share.clamp(SHARES.0, SHARES.1);
     let large = processes::needs_screen(model);
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     if large {
         pane.large = share;
     } else {
@@ -55,12 +55,12 @@ fn set_share(model: &mut Model, share: u16) {
 }
 
 fn set_columns(model: &mut Model, columns: u16) {
-    model.sidebar.width = Some(columns.clamp(NARROWEST, widest(model.size.0)));
+    model.tab.sidebar.width = Some(columns.clamp(NARROWEST, widest(model.size.0)));
 }
 
 /// Gives the terminal pane more rows, or fewer.
 pub fn grow(model: &mut Model, by: i16) {
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     let share = if processes::needs_screen(model) { pane.large } else { pane.height };
     set_share(model, share.saturating_add_signed(by * SHARE_STEP));
 }
@@ -115,13 +115,13 @@ mod tests {
     fn a_border_follows_the_mouse_within_bounds() {
         for (to, share) in [((9, 22), 500), ((90, 32), 250), ((9, 0), 900), ((9, 44), 100)] {
             let model = dragged((20, 29), to);
-            assert_eq!((model.processes.pane.height, model.sidebar.width), (share, None), "{to:?}");
-            assert!(model.processes.pane.touched && model.focus == Pane::Composer);
+            assert_eq!((model.tab.processes.pane.height, model.tab.sidebar.width), (share, None), "{to:?}");
+            assert!(model.tab.processes.pane.touched && model.tab.focus == Pane::Composer);
         }
         for (to, columns) in [((90, 7), 50), ((110, 30), 30), ((2, 7), 80), ((139, 7), 24)] {
             let model = dragged((105, 9), to);
-            assert_eq!(model.sidebar.width, Some(columns), "{to:?}");
-            assert_eq!(model.processes.pane.height, 330);
+            assert_eq!(model.tab.sidebar.width, Some(columns), "{to:?}");
+            assert_eq!(model.tab.processes.pane.height, 330);
         }
     }
 
@@ -132,7 +132,7 @@ mod tests {
                 let mut model = shown();
                 model.layout.shared = (2, 2 + body);
                 drag(&mut model, Border::Terminal, 0, 2 + body - rows);
-                let share = u32::from(model.processes.pane.height);
+                let share = u32::from(model.tab.processes.pane.height);
                 assert_eq!(u32::from(body) * share / 1000, u32::from(rows), "{rows} of {body}");
             }
         }
@@ -142,14 +142,14 @@ mod tests {
     fn keys_move_the_borders() {
         let mut model = shown();
         script(&mut model, "<C-x>+<C-x>+<C-x>-");
-        assert_eq!(model.processes.pane.height, 380);
+        assert_eq!(model.tab.processes.pane.height, 380);
         script(&mut model, "<C-x><");
-        assert_eq!(model.sidebar.width, Some(39));
+        assert_eq!(model.tab.sidebar.width, Some(39));
         script(&mut model, "<C-x>>");
-        assert_eq!(model.sidebar.width, Some(31), "by what the last frame showed");
+        assert_eq!(model.tab.sidebar.width, Some(31), "by what the last frame showed");
         model.layout.panes.pop();
         script(&mut model, "<C-x><");
-        assert_eq!(model.sidebar.width, Some(31));
+        assert_eq!(model.tab.sidebar.width, Some(31));
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("F7")));
     }
 }

@@ -17,10 +17,10 @@ const LIMIT: usize = 500;
 
 /// Makes the popup fit what is written before the cursor.
 pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
-    let popup = model.composer.completion.as_ref().filter(|popup| popup.moved);
+    let popup = model.tab.composer.completion.as_ref().filter(|popup| popup.moved);
     let selected = popup.and_then(|popup| popup.items.get(popup.selected).cloned());
     let Some(before) = before_cursor(model).filter(|_| vi::types(model)) else {
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         return;
     };
     let (word, items) = if let Some(command) = before.strip_prefix('/').filter(|_| first_line(model)) {
@@ -31,9 +31,9 @@ pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
     } else if let Some(path) = path_word(&before) {
         out.push(Effect::Load(LoadRequest::Paths { word: path.to_owned() }));
         // the popup of the last word stays until the answer comes
-        match &mut model.composer.completion {
+        match &mut model.tab.composer.completion {
             Some(popup) if popup.word.starts_with('@') => popup.word = format!("@{path}"),
-            _ => model.composer.completion = None,
+            _ => model.tab.composer.completion = None,
         }
         return;
     } else {
@@ -41,16 +41,16 @@ pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
     };
     let at = selected.and_then(|selected| items.iter().position(|item| item.text == selected.text));
     let (selected, moved) = (at.unwrap_or_default(), at.is_some());
-    model.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
+    model.tab.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
 fn first_line(model: &Model) -> bool {
-    model.composer.area.cursor().0 == 0
+    model.tab.composer.area.cursor().0 == 0
 }
 
 fn before_cursor(model: &Model) -> Option<String> {
-    let cursor = model.composer.area.cursor();
-    let line = model.composer.area.lines().get(cursor.0)?;
+    let cursor = model.tab.composer.area.cursor();
+    let line = model.tab.composer.area.lines().get(cursor.0)?;
     // words are short: a line of megabytes is not looked through
     (line.len() < 4096).then(|| line.chars().take(cursor.1).collect())
 }
@@ -160,7 +160,7 @@ pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
         marks: found.marks.into_iter().map(|at| at + 1).collect(),
     };
     let items: Vec<_> = paths.into_iter().take(LIMIT).map(item).collect();
-    let before = model.composer.completion.as_ref().filter(|popup| popup.moved);
+    let before = model.tab.composer.completion.as_ref().filter(|popup| popup.moved);
     let before = before.and_then(|popup| popup.items.get(popup.selected));
     let at = before.and_then(|before| items.iter().position(|item| item.text == before.text));
     if before.is_some() && at.is_none() && !items.is_empty() {
@@ -168,12 +168,12 @@ pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
     }
     let (selected, moved) = (at.unwrap_or_default(), at.is_some());
     let word = format!("@{word}");
-    model.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
+    model.tab.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
 /// A key while the popup is open. `false`: the composer gets it.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
-    let Some(popup) = &mut model.composer.completion else { return false };
+    let Some(popup) = &mut model.tab.composer.completion else { return false };
     if key.alt || (key.ctrl && !matches!(key.code, Code::Char('n' | 'p'))) {
         return false;
     }
@@ -184,7 +184,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         Code::Down => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
         Code::Char('p') if key.ctrl => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
         Code::Char('n') if key.ctrl => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
-        Code::Esc => model.composer.completion = None,
+        Code::Esc => model.tab.composer.completion = None,
         Code::Tab => accept(model, out),
         Code::Enter if !key.shift => return enter(model, out),
         _ => return false,
@@ -194,16 +194,16 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
 
 /// Enter: takes the selection; a command that needs nothing more is sent at once.
 fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
-    let Some(popup) = &model.composer.completion else { return false };
+    let Some(popup) = &model.tab.composer.completion else { return false };
     let Some(item) = popup.items.get(popup.selected) else { return false };
     if item.text == popup.word {
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         return false;
     }
     // a guess is not taken without being chosen: the closest match is told instead
     let guess = popup.word.strip_prefix('/').is_some_and(|typed| !is_begun(&item.text, typed));
     if guess && !popup.moved {
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         return false;
     }
     let argument = !item.text.starts_with(['/', '@']);
@@ -211,7 +211,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
         let typed = popup.word.trim();
         if typed.is_empty() || popup.items.iter().any(|item| item.text.eq_ignore_ascii_case(typed)) {
             // as it is typed
-            model.composer.completion = None;
+            model.tab.composer.completion = None;
             return false;
         }
         if popup.items.len() > 1 {
@@ -225,7 +225,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
         .strip_prefix('/')
         .is_some_and(|name| action::slash(name).and_then(|entry| entry.slash).is_some_and(|s| s.argument.is_empty()));
     accept(model, out);
-    model.composer.completion = None;
+    model.tab.composer.completion = None;
     !(complete || argument)
 }
 
@@ -239,9 +239,9 @@ fn is_begun(command: &str, typed: &str) -> bool {
 
 /// Puts the selection in place of the word.
 fn accept(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(popup) = model.composer.completion.take() else { return };
+    let Some(popup) = model.tab.composer.completion.take() else { return };
     let Some(item) = popup.items.get(popup.selected) else { return };
-    let area = &mut model.composer.area;
+    let area = &mut model.tab.composer.area;
     for _ in 0..popup.word.chars().count() {
         area.delete_char();
     }
@@ -265,7 +265,7 @@ mod tests {
     use crate::app::update;
 
     fn shown(model: &Model) -> Vec<&str> {
-        let popup = model.composer.completion.as_ref();
+        let popup = model.tab.composer.completion.as_ref();
         popup.map(|popup| popup.items.iter().map(|item| item.text.as_str()).collect()).unwrap_or_default()
     }
 
@@ -304,7 +304,11 @@ mod tests {
         ] {
             let mut model = model();
             script(&mut model, keys);
-            assert_eq!((composer::text(&model.composer).as_str(), model.modals.len()), (text, modals), "{keys}");
+            assert_eq!(
+                (composer::text(&model.tab.composer).as_str(), model.tab.modals.len()),
+                (text, modals),
+                "{keys}"
+            );
         }
     }
 
@@ -343,12 +347,12 @@ mod tests {
         update(&mut model, 0, reply("s"));
         assert!(shown(&model).is_empty(), "an answer to an older word is dropped");
         update(&mut model, 0, reply("sr"));
-        let marks = model.composer.completion.as_ref().map(|popup| popup.items[0].marks.clone());
+        let marks = model.tab.composer.completion.as_ref().map(|popup| popup.items[0].marks.clone());
         assert_eq!(marks, Some(vec![1, 2]), "counted with the sign");
         script(&mut model, "<down>");
         let again = vec![found("lib/src.rs"), found("src/lib.rs")];
         update(&mut model, 0, Msg::Loaded(LoadReply::Paths { word: "sr".into(), paths: again }));
         script(&mut model, "<ret>x");
-        assert_eq!(composer::text(&model.composer), "see @src/lib.rs x", "what was selected stays selected");
+        assert_eq!(composer::text(&model.tab.composer), "see @src/lib.rs x", "what was selected stays selected");
     }
 }

@@ -46,14 +46,14 @@ pub fn is_empty(composer: &Composer) -> bool {
 /// Replaces the text; the cursor goes to its end. Large text folds.
 pub fn set_text(model: &mut Model, text: &str) {
     let text = paste::harmless(text);
-    model.composer.pastes.clear();
+    model.tab.composer.pastes.clear();
     if is_large(model, &text) {
-        let placeholder = paste::fold(&mut model.composer, text.into_owned());
-        model.composer.area = area(&placeholder);
+        let placeholder = paste::fold(&mut model.tab.composer, text.into_owned());
+        model.tab.composer.area = area(&placeholder);
     } else {
-        model.composer.area = area(&text);
+        model.tab.composer.area = area(&text);
     }
-    model.composer.completion = None;
+    model.tab.composer.completion = None;
     drafts::touch(model);
 }
 
@@ -63,40 +63,40 @@ pub fn restore(model: &mut Model, stored: &str) {
     let numbers = pastes
         .iter()
         .filter_map(|paste| paste.placeholder.strip_prefix("[Pasted text #")?.split(':').next()?.parse::<usize>().ok());
-    model.composer.folded = model.composer.folded.max(numbers.max().unwrap_or(0));
-    model.composer.area = area(&text);
-    model.composer.pastes = pastes;
-    model.composer.completion = None;
+    model.tab.composer.folded = model.tab.composer.folded.max(numbers.max().unwrap_or(0));
+    model.tab.composer.area = area(&text);
+    model.tab.composer.pastes = pastes;
+    model.tab.composer.completion = None;
 }
 
 /// Empties text, pastes and images; the numbers of pastes begin anew.
 pub fn clear(model: &mut Model) {
-    model.composer.area = area("");
-    model.composer.pastes.clear();
-    model.composer.images.clear();
-    model.composer.completion = None;
-    model.composer.folded = 0;
-    model.composer.history.at = None;
-    model.composer.history.draft.clear();
+    model.tab.composer.area = area("");
+    model.tab.composer.pastes.clear();
+    model.tab.composer.images.clear();
+    model.tab.composer.completion = None;
+    model.tab.composer.folded = 0;
+    model.tab.composer.history.at = None;
+    model.tab.composer.history.draft.clear();
     vi::renew(model);
 }
 
 /// A key for the text. `false`: the composer does not know it.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
-    model.composer.keyed_at = Some(model.now);
+    model.tab.composer.keyed_at = Some(model.now);
     if key.code == Code::Backspace
         && !key.ctrl
         && !key.alt
-        && let Some(length) = paste::placeholder_before(&model.composer.area, &model.composer.pastes)
+        && let Some(length) = paste::placeholder_before(&model.tab.composer.area, &model.tab.composer.pastes)
     {
         for _ in 0..length {
-            model.composer.area.move_cursor(CursorMove::Back);
+            model.tab.composer.area.move_cursor(CursorMove::Back);
         }
-        model.composer.area.delete_str(length);
+        model.tab.composer.area.delete_str(length);
         changed(model, out);
         return true;
     }
-    match edit::area(&mut model.composer.area, key) {
+    match edit::area(&mut model.tab.composer.area, key) {
         Edited::Ignored => return false,
         Edited::Moved => completion::refresh(model, out),
         Edited::Changed => changed(model, out),
@@ -123,10 +123,10 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, pasted: String) {
     }
     let text = paste::harmless(&pasted);
     if is_large(model, &text) {
-        let placeholder = paste::fold(&mut model.composer, text.into_owned());
-        model.composer.area.insert_str(placeholder);
+        let placeholder = paste::fold(&mut model.tab.composer, text.into_owned());
+        model.tab.composer.area.insert_str(placeholder);
     } else {
-        model.composer.area.insert_str(&*text);
+        model.tab.composer.area.insert_str(&*text);
     }
     changed(model, out);
 }
@@ -154,8 +154,8 @@ pub fn image(model: &mut Model, image: Result<Image, String>) {
         Ok(image) => {
             // base64 writes three bytes as four characters
             let size = image.data.len() / 4 * 3 / 1024;
-            model.composer.images.push(image);
-            let count = model.composer.images.len();
+            model.tab.composer.images.push(image);
+            let count = model.tab.composer.images.len();
             model.notices.add(model.now, Level::Info, format!("image {count} attached, {size} KB"));
         }
         Err(error) => model.notices.add(model.now, Level::Warning, error),
@@ -164,7 +164,7 @@ pub fn image(model: &mut Model, image: Result<Image, String>) {
 
 /// Undoes an edit; letters of one word go together.
 pub fn undo(model: &mut Model, out: &mut Vec<Effect>) {
-    let area = &mut model.composer.area;
+    let area = &mut model.tab.composer.area;
     let mut before = length(area);
     let mut first = true;
     while area.undo() {
@@ -185,7 +185,7 @@ pub fn undo(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Redoes what `undo` undid, a word at a time.
 pub fn redo(model: &mut Model, out: &mut Vec<Effect>) {
-    let area = &mut model.composer.area;
+    let area = &mut model.tab.composer.area;
     let mut before = length(area);
     while area.redo() {
         let now = length(area);
@@ -210,7 +210,7 @@ fn letter_before(area: &TextArea<'static>) -> bool {
 
 /// Removes a `\` before the cursor: with Enter after it, it means a line break.
 pub fn take_backslash(model: &mut Model) -> bool {
-    let area = &mut model.composer.area;
+    let area = &mut model.tab.composer.area;
     let cursor = area.cursor();
     let before = cursor.1.checked_sub(1).and_then(|at| area.lines().get(cursor.0)?.chars().nth(at));
     before == Some('\\') && area.delete_char()
@@ -242,10 +242,10 @@ mod tests {
             let mut model = model();
             script(&mut model, keys);
             if keys == "?x" {
-                assert!(!model.modals.is_empty(), "a question mark on an empty composer is help");
+                assert!(!model.tab.modals.is_empty(), "a question mark on an empty composer is help");
                 continue;
             }
-            assert_eq!(super::text(&model.composer), text, "{keys}");
+            assert_eq!(super::text(&model.tab.composer), text, "{keys}");
         }
     }
 
@@ -253,12 +253,12 @@ mod tests {
     fn small_pastes_are_text_and_large_ones_fold() {
         let mut model = model();
         pasted(&mut model, "a\r\nb\x1b[0m");
-        assert_eq!(text(&model.composer), "a\nb␛[0m");
+        assert_eq!(text(&model.tab.composer), "a\nb␛[0m");
         pasted(&mut model, &"line\n".repeat(120));
-        assert_eq!(text(&model.composer), "a\nb␛[0m[Pasted text #1: 120 lines]");
-        assert_eq!(whole(&model.composer), format!("a\nb␛[0m{}", "line\n".repeat(120)));
+        assert_eq!(text(&model.tab.composer), "a\nb␛[0m[Pasted text #1: 120 lines]");
+        assert_eq!(whole(&model.tab.composer), format!("a\nb␛[0m{}", "line\n".repeat(120)));
         script(&mut model, "<backspace>");
-        assert_eq!(text(&model.composer), "a\nb␛[0m", "the placeholder goes as one");
+        assert_eq!(text(&model.tab.composer), "a\nb␛[0m", "the placeholder goes as one");
     }
 
     #[test]
@@ -266,8 +266,8 @@ mod tests {
         let mut model = model();
         pasted(&mut model, &"0123456789abcdef".repeat(655_360));
         script(&mut model, " and more");
-        assert!(text(&model.composer).len() < 100);
-        assert_eq!(whole(&model.composer).len(), 10_485_760 + " and more".len());
+        assert!(text(&model.tab.composer).len() < 100);
+        assert_eq!(whole(&model.tab.composer).len(), 10_485_760 + " and more".len());
     }
 
     #[test]
@@ -276,13 +276,13 @@ mod tests {
         script(&mut model, "one two");
         let mut out = Vec::new();
         undo(&mut model, &mut out);
-        assert_eq!(text(&model.composer), "one ");
+        assert_eq!(text(&model.tab.composer), "one ");
         redo(&mut model, &mut out);
-        assert_eq!(text(&model.composer), "one two");
+        assert_eq!(text(&model.tab.composer), "one two");
         pasted(&mut model, "PASTE");
         script(&mut model, "x");
         undo(&mut model, &mut out);
-        assert_eq!(text(&model.composer), "one twoPASTE", "what was pasted is another step");
+        assert_eq!(text(&model.tab.composer), "one twoPASTE", "what was pasted is another step");
     }
 
     #[test]
@@ -292,6 +292,6 @@ mod tests {
             pasted(&mut model, "'/home/me/a b.PNG' "),
             [Effect::Load(LoadRequest::Image { path: Some("/home/me/a b.PNG".into()) })]
         );
-        assert_eq!(text(&model.composer), "");
+        assert_eq!(text(&model.tab.composer), "");
     }
 }

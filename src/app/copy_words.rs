@@ -73,17 +73,17 @@ fn flat(model: &Model, surface: Surface) -> impl Iterator<Item = &FlatRow> {
 
 /// The row of the caret among those of the frame, and its column.
 fn caret(model: &Model) -> Option<(usize, u16)> {
-    if let Some(selection) = &model.pane_selection {
+    if let Some(selection) = &model.tab.pane_selection {
         let row = flat(model, selection.surface).position(|row| row.place == selection.to.place)?;
         return Some((row, selection.to.column));
     }
-    let to = model.transcript.selection?.to;
+    let to = model.tab.transcript.selection?.to;
     let row = model.layout.rows.iter().position(|(_, cell, row)| (*cell, *row) == (to.cell, to.row))?;
     Some((row, to.column))
 }
 
 fn put(model: &mut Model, row: usize, column: u16) {
-    if let Some(surface) = model.pane_selection.as_ref().map(|selection| selection.surface) {
+    if let Some(surface) = model.tab.pane_selection.as_ref().map(|selection| selection.surface) {
         let place = flat(model, surface).nth(row).map(|row| row.place);
         if let Some(place) = place {
             marking::move_to(model, Point { place, column });
@@ -95,8 +95,9 @@ fn put(model: &mut Model, row: usize, column: u16) {
 
 /// Whether there is more beyond the rows of the frame.
 fn scrolls(model: &Model, forward: bool) -> bool {
-    match model.pane_selection.as_ref().map(|selection| selection.surface) {
+    match model.tab.pane_selection.as_ref().map(|selection| selection.surface) {
         Some(Surface::Terminal) => model
+            .tab
             .processes
             .pane
             .screen
@@ -117,7 +118,7 @@ mod tests {
         let mut model = ready();
         let items = (1..=rows.len() as i64).map(|id| user(id, "x")).collect();
         crate::app::items::opened(&mut model, items);
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         model.layout.rows = ids.iter().enumerate().map(|(at, id)| (at as u16, *id, 0)).collect();
         model.layout.words = rows.iter().map(|(indent, text)| (*indent, (*text).to_owned())).collect();
         model.layout.at_top = true;
@@ -155,11 +156,11 @@ mod tests {
         let mut model = shown(&[(4, "one two")]);
         model.layout.at_top = false;
         script(&mut model, "<A-v>b");
-        assert_eq!(model.transcript.scroll, -1);
+        assert_eq!(model.tab.transcript.scroll, -1);
         let mut model = shown(&[(4, "one two")]);
-        model.layout.position = Position::Anchor { cell: model.transcript.cells[0].id, row: 0 };
+        model.layout.position = Position::Anchor { cell: model.tab.transcript.cells[0].id, row: 0 };
         script(&mut model, "<A-v>www");
-        assert_eq!(model.transcript.scroll, 1);
+        assert_eq!(model.tab.transcript.scroll, 1);
     }
 
     #[test]

@@ -17,39 +17,39 @@ const RING: usize = 20;
 
 /// Marks the draft as changed.
 pub fn touch(model: &mut Model) {
-    let size: usize = model.composer.pastes.iter().map(|paste| paste.text.len()).sum();
+    let size: usize = model.tab.composer.pastes.iter().map(|paste| paste.text.len()).sum();
     let after = if size > LARGE { SAVE_LARGE_AFTER } else { SAVE_AFTER };
-    model.composer.save_at.get_or_insert(model.now + after);
-    model.composer.pristine = false;
+    model.tab.composer.save_at.get_or_insert(model.now + after);
+    model.tab.composer.pristine = false;
 }
 
 /// Writes the draft now if it changed. While another session opens it waits: it belongs to that one.
 pub fn save(model: &mut Model, out: &mut Vec<Effect>) {
-    if !model.switching && model.composer.save_at.take().is_some() {
+    if !model.tab.opening && model.tab.composer.save_at.take().is_some() {
         out.push(job(model));
     }
 }
 
 /// Writes the draft if its time has come.
 pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.composer.save_at.is_some_and(|at| at <= model.now) {
+    if model.tab.composer.save_at.is_some_and(|at| at <= model.now) {
         save(model, out);
     }
 }
 
 fn job(model: &Model) -> Effect {
-    let text = if model.composer.history.at.is_some() {
-        model.composer.history.draft.clone()
+    let text = if model.tab.composer.history.at.is_some() {
+        model.tab.composer.history.draft.clone()
     } else {
-        paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes)
+        paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes)
     };
     Effect::Store(StoreJob::SaveDraft { session: key(model), cwd: super::sessions::cwd(model).to_owned(), text })
 }
 
 /// Which draft the composer holds: that of the folder until the session has a prompt.
 pub fn key(model: &Model) -> Option<SessionId> {
-    let begun = model.transcript.cells.iter().any(|cell| cell.item.is_some());
-    model.session.as_ref().filter(|_| begun).map(|session| session.id.clone())
+    let begun = model.tab.transcript.cells.iter().any(|cell| cell.item.is_some());
+    model.tab.session.as_ref().filter(|_| begun).map(|session| session.id.clone())
 }
 
 /// Asks for the draft that belongs here.
@@ -62,9 +62,9 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, text: String) {
     if text.is_empty() || session != key(model) {
         return;
     }
-    if model.composer.area.is_empty() && model.composer.history.at.is_none() {
+    if model.tab.composer.area.is_empty() && model.tab.composer.history.at.is_none() {
         composer::restore(model, &text);
-        model.composer.pristine = true;
+        model.tab.composer.pristine = true;
     } else {
         push(model, text);
     }
@@ -72,7 +72,7 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, text: String) {
 
 /// Puts an encoded draft on the ring.
 pub fn push(model: &mut Model, draft: String) {
-    let drafts = &mut model.composer.drafts;
+    let drafts = &mut model.tab.composer.drafts;
     drafts.retain(|other| *other != draft);
     drafts.push(draft);
     if drafts.len() > RING {
@@ -82,11 +82,11 @@ pub fn push(model: &mut Model, draft: String) {
 
 /// Moves the text on the ring.
 pub fn put_aside(model: &mut Model, out: &mut Vec<Effect>) {
-    let text = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
+    let text = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
     push(model, text);
-    let images = std::mem::take(&mut model.composer.images);
+    let images = std::mem::take(&mut model.tab.composer.images);
     composer::clear(model);
-    model.composer.images = images;
+    model.tab.composer.images = images;
     touch(model);
     save(model, out);
     said_aside(model);
@@ -101,13 +101,13 @@ pub fn said_aside(model: &mut Model) {
 
 /// Brings the newest draft of the ring back; the text that stands there goes to its other end.
 pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(draft) = model.composer.drafts.pop() else {
+    let Some(draft) = model.tab.composer.drafts.pop() else {
         model.notices.add(model.now, Level::Info, "no draft was put aside");
         return;
     };
-    if !model.composer.area.is_empty() {
-        let text = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
-        model.composer.drafts.insert(0, text);
+    if !model.tab.composer.area.is_empty() {
+        let text = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
+        model.tab.composer.drafts.insert(0, text);
     }
     composer::restore(model, &draft);
     composer::changed(model, out);
@@ -148,9 +148,9 @@ mod tests {
         script(&mut model, "second");
         let mut out = Vec::new();
         previous(&mut model, &mut out);
-        assert_eq!(composer::text(&model.composer), "first");
+        assert_eq!(composer::text(&model.tab.composer), "first");
         previous(&mut model, &mut out);
-        assert_eq!(composer::text(&model.composer), "second", "the ring goes round");
+        assert_eq!(composer::text(&model.tab.composer), "second", "the ring goes round");
     }
 
     #[test]
@@ -158,8 +158,8 @@ mod tests {
         let mut model = model();
         script(&mut model, "typed");
         loaded(&mut model, None, "stored".into());
-        assert_eq!(composer::text(&model.composer), "typed");
-        assert_eq!(model.composer.drafts, ["stored"]);
+        assert_eq!(composer::text(&model.tab.composer), "typed");
+        assert_eq!(model.tab.composer.drafts, ["stored"]);
     }
 
     #[test]
@@ -171,6 +171,6 @@ mod tests {
         assert_eq!(saved(&effects), ["half a thought"]);
         assert!(effects.iter().any(|effect| matches!(effect,
             Effect::Store(StoreJob::LoadDraft { session: Some(id), .. }) if id.0 == "two")));
-        assert_eq!(composer::text(&model.composer), "");
+        assert_eq!(composer::text(&model.tab.composer), "");
     }
 }

@@ -1,13 +1,35 @@
 //! Orders of the UI; the runtime carries them out and answers with messages.
 
+use super::model::tab::TabId;
 use crate::exec::ProcessCommand;
-use crate::protocol::AgentCommand;
+use crate::protocol::{AgentCommand, Opens, SessionId};
 use crate::store::StoreJob;
 
 /// Everything the UI can want, closed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
+    /// To the session in view.
     Agent(AgentCommand),
+    /// To this session, whichever is in view.
+    Of(SessionId, AgentCommand),
+    /// Opens a session for a tab; `Msg::Bound` tells which.
+    Open {
+        tab: TabId,
+        opens: Opens,
+        /// The folder to work in.
+        cwd: String,
+        /// `PROVIDER:MODEL`; `None`: its own, or the configured one.
+        model: Option<String>,
+        /// The session beside which it is opened: it works where that one works.
+        parent: Option<SessionId>,
+    },
+    /// Closes a session whose tab is gone; `cleared`: a new one took its place.
+    Close {
+        session: SessionId,
+        cleared: bool,
+    },
+    /// The sessions that a killed window would come back with.
+    SaveTabs(Vec<SessionId>),
     Process(ProcessCommand),
     Store(StoreJob),
     /// Latest per kind of request wins.

@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, frozen, items, queue, rewind, sessions, turn};
+use super::{approvals, frozen, items, queue, rewind, sessions, tabs, turn};
 use crate::protocol::{AgentEvent, ToolStart};
 
 /// The agent told something.
@@ -14,11 +14,11 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),
         AgentEvent::CallDelta { index, name, bytes } => call_delta(model, index, name, bytes),
         AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
-        AgentEvent::UsageChanged(meter) => model.meter = meter,
+        AgentEvent::UsageChanged(meter) => model.tab.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
         AgentEvent::OpenElsewhere { session, pid } => sessions::open_elsewhere(model, session, pid),
-        AgentEvent::SessionKept => sessions::kept(model, out),
+        AgentEvent::NotOpened => tabs::not_opened(model, out),
         AgentEvent::TurnStarted { turn, at } => {
             turn::started(model, turn, at);
             sessions::window_title(model, out);
@@ -36,7 +36,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
-        AgentEvent::PlanChanged(plan) => model.sidebar.plan = plan,
+        AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
         AgentEvent::PolicyChanged(changes) => frozen::changed(model, out, changes),
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
@@ -50,8 +50,8 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
 }
 
 fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
-    items::thought(model, model.transcript.streaming.reasoning);
-    let TurnStatus::Running(running) = &mut model.turn else { return };
+    items::thought(model, model.tab.transcript.streaming.reasoning);
+    let TurnStatus::Running(running) = &mut model.tab.turn else { return };
     match running.calls.iter_mut().find(|call| call.0 == index) {
         // Progress comes without the name; another name is that of the call inside a wrapper.
         Some((_, known, size)) => {
@@ -66,8 +66,8 @@ fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
 
 fn step_started(model: &mut Model, step: u32) {
     let now = model.now;
-    model.transcript.streaming = Default::default();
-    if let TurnStatus::Running(running) = &mut model.turn {
+    model.tab.transcript.streaming = Default::default();
+    if let TurnStatus::Running(running) = &mut model.tab.turn {
         running.step = step;
         running.step_started_at = now;
         running.waited_before_step = running.waited;
@@ -77,14 +77,14 @@ fn step_started(model: &mut Model, step: u32) {
 }
 
 fn set_retry(model: &mut Model, retry: Option<Retry>) {
-    if let TurnStatus::Running(running) = &mut model.turn {
+    if let TurnStatus::Running(running) = &mut model.tab.turn {
         running.retry = retry;
     }
 }
 
 /// Changes the cell of a call, if there is one.
 pub fn tool(model: &mut Model, call_id: &str, change: impl FnOnce(&mut ToolCell)) {
-    let Some(cell) = model.transcript.call(call_id) else { return };
+    let Some(cell) = model.tab.transcript.call(call_id) else { return };
     cell.change(|kind| {
         if let CellKind::Tool(tool) = kind {
             change(tool);
@@ -93,12 +93,12 @@ pub fn tool(model: &mut Model, call_id: &str, change: impl FnOnce(&mut ToolCell)
 }
 
 fn tool_started(model: &mut Model, start: ToolStart) {
-    if model.transcript.call(&start.call_id).is_none() {
+    if model.tab.transcript.call(&start.call_id).is_none() {
         let tool = ToolCell { call_id: start.call_id.clone(), ..ToolCell::default() };
-        model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+        model.tab.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
     }
     // a question may come before the start of the call that asks it
-    let asks = model.approvals.entries.iter().any(|entry| entry.call_id() == start.call_id);
+    let asks = model.tab.approvals.entries.iter().any(|entry| entry.call_id() == start.call_id);
     tool(model, &start.call_id, |tool| {
         tool.name = start.name;
         tool.emoji = start.emoji;

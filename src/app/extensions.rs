@@ -32,10 +32,10 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
     new.aside = model.extensions.aside.take();
     model.extensions = new;
     if model.extensions.card.is_none() {
-        model.modals.retain(|modal| !matches!(modal, Modal::Trust(_)));
+        model.tab.modals.retain(|modal| !matches!(modal, Modal::Trust(_)));
     }
     // A list that is open shows what is, not what was when it was opened.
-    for modal in &mut model.modals {
+    for modal in &mut model.tab.modals {
         match modal {
             Modal::Text(text) if text.title == PLUGINS => text.lines = plugin_lines(&model.extensions),
             Modal::Text(text) if text.title == HOOKS => text.lines = hook_lines(&model.extensions),
@@ -47,13 +47,13 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
 
 /// Opens the card, when there is one that was not put aside and nothing else is open.
 pub fn open_waiting(model: &mut Model) {
-    if !model.modals.is_empty() || model.processes.pane.taken_over || super::approvals::hidden(model) {
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over || super::approvals::hidden(model) {
         return;
     }
     let extensions = &model.extensions;
     if extensions.card.is_some() && extensions.card != extensions.aside {
         model.chord = None;
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         open(model, model.now + QUIET);
     }
 }
@@ -61,7 +61,13 @@ pub fn open_waiting(model: &mut Model) {
 fn open(model: &mut Model, inert_until: i64) {
     if let Some(card) = model.extensions.card.clone() {
         let lines = lines(&card);
-        model.modals.push(Modal::Trust(Box::new(TrustModal { card, lines, scroll: 0, inert_until, agreed: false })));
+        model.tab.modals.push(Modal::Trust(Box::new(TrustModal {
+            card,
+            lines,
+            scroll: 0,
+            inert_until,
+            agreed: false,
+        })));
     }
 }
 
@@ -77,7 +83,7 @@ pub fn trust(model: &mut Model) {
 /// A key in the card. Yes takes two: `y`, then Enter.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let moved = movement(model, Context::Modal, key);
-    let Some(Modal::Trust(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Trust(modal)) = model.tab.modals.last_mut() else { return };
     let last = modal.lines.len().saturating_sub(1);
     match (key.code, moved) {
         (Code::Char('y' | 'Y'), _) if !key.ctrl && !key.alt => modal.agreed = true,
@@ -85,7 +91,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         (Code::Esc | Code::Char('n' | 'N'), _) => put_aside(model),
         (Code::Enter, _) if modal.agreed => {
             let card = modal.card.clone();
-            model.modals.pop();
+            model.tab.modals.pop();
             model.extensions.aside = Some(card.clone());
             out.push(Effect::Load(LoadRequest::Trust { card: Box::new(card) }));
         }
@@ -100,7 +106,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// Not now: nothing of it runs.
 pub fn put_aside(model: &mut Model) {
-    if let Some(Modal::Trust(modal)) = model.modals.pop() {
+    if let Some(Modal::Trust(modal)) = model.tab.modals.pop() {
         model.extensions.aside = Some(modal.card);
         model.notices.add(model.now, Level::Info, "nothing of it runs; /trust shows it again");
     }
@@ -362,10 +368,10 @@ mod tests {
                 Extensions { revision: model.extensions.revision + 1, plugins: vec![row], ..Extensions::default() };
             let now = model.now;
             update(&mut model, now, Msg::Loaded(crate::app::msg::LoadReply::Extensions(Box::new(new))));
-            if model.modals.is_empty() {
+            if model.tab.modals.is_empty() {
                 plugins(&mut model);
             }
-            let Some(Modal::Text(modal)) = model.modals.last() else { panic!("no list") };
+            let Some(Modal::Text(modal)) = model.tab.modals.last() else { panic!("no list") };
             text(&modal.lines)
         };
         assert!(of(PluginState::Starting).contains("◐ words  starting"));
@@ -376,20 +382,21 @@ mod tests {
     fn the_card_opens_by_itself_and_yes_takes_quiet_and_two_keys() {
         let mut model = ready();
         show(&mut model, card("exit 0\n", Standing::New));
-        assert!(matches!(model.modals.last(), Some(Modal::Trust(_))));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Trust(_))));
         // Typed into the composer while it is inert.
         let effects = script(&mut model, "y<ret>");
         assert!(!effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. }))), "{effects:?}");
         model.now += 10 * QUIET;
         let effects = script(&mut model, "<ret>");
         assert!(
-            model.modals.is_empty() && !effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. })))
+            model.tab.modals.is_empty()
+                && !effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. })))
         );
         // Put aside: the same card stays closed, a changed one opens.
         show(&mut model, card("exit 0\n", Standing::New));
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
         show(&mut model, card("curl evil\n", Standing::Changed { before: "exit 0\n".into() }));
-        let Some(Modal::Trust(modal)) = model.modals.last() else { panic!("no card") };
+        let Some(Modal::Trust(modal)) = model.tab.modals.last() else { panic!("no card") };
         let shown = text(&modal.lines);
         assert!(shown.contains("  - exit 0\n  + curl evil\n") && shown.contains("Stop  bell"), "{shown}");
         model.now += 10 * QUIET;

@@ -14,8 +14,8 @@ pub fn open(model: &mut Model, words: &str) {
         done(model);
         return;
     }
-    let text = model.transcript.find.as_ref().map(|find| find.query.clone()).unwrap_or_default();
-    model.modals.push(Modal::Input(InputModal {
+    let text = model.tab.transcript.find.as_ref().map(|find| find.query.clone()).unwrap_or_default();
+    model.tab.modals.push(Modal::Input(InputModal {
         title: "Find".into(),
         hint: "Enter keeps the hits, Esc forgets them".into(),
         cursor: text.chars().count(),
@@ -32,7 +32,7 @@ pub fn open(model: &mut Model, words: &str) {
 pub fn query(model: &mut Model, query: &str) {
     let hits = hits(model, query);
     let current = hits.len().saturating_sub(1);
-    model.transcript.find = Some(Find { query: query.to_owned(), hits, current });
+    model.tab.transcript.find = Some(Find { query: query.to_owned(), hits, current });
     show(model);
 }
 
@@ -42,7 +42,7 @@ fn hits(model: &Model, query: &str) -> Vec<CellId> {
     }
     let exact = query.chars().any(char::is_uppercase);
     let found = |text: &str| if exact { text.contains(query) } else { text.to_lowercase().contains(query) };
-    let cells = model.transcript.cells.iter().filter(|cell| found(cell.source()) || found(target(&cell.kind)));
+    let cells = model.tab.transcript.cells.iter().filter(|cell| found(cell.source()) || found(target(&cell.kind)));
     cells.map(|cell| cell.id).collect()
 }
 
@@ -54,20 +54,20 @@ fn target(kind: &super::model::transcript::CellKind) -> &str {
 }
 
 fn show(model: &mut Model) {
-    let Some(find) = &model.transcript.find else { return };
+    let Some(find) = &model.tab.transcript.find else { return };
     if let Some(cell) = find.hits.get(find.current).copied() {
-        model.transcript.selected = Some(cell);
-        model.transcript.position = Position::Anchor { cell, row: 0 };
-        model.transcript.scroll = 0;
+        model.tab.transcript.selected = Some(cell);
+        model.tab.transcript.position = Position::Anchor { cell, row: 0 };
+        model.tab.transcript.scroll = 0;
     }
 }
 
 /// The query is entered: keys go to the conversation.
 pub fn done(model: &mut Model) {
-    match &model.transcript.find {
+    match &model.tab.transcript.find {
         Some(find) if find.hits.is_empty() => {
             model.notices.add(model.now, Level::Info, format!("nothing found for \"{}\"", find.query));
-            model.transcript.find = None;
+            model.tab.transcript.find = None;
         }
         Some(_) => focus::set(model, Pane::Conversation),
         None => {}
@@ -76,15 +76,15 @@ pub fn done(model: &mut Model) {
 
 /// Forgets the hits.
 pub fn close(model: &mut Model) {
-    model.transcript.find = None;
-    if model.focus == Pane::Conversation {
+    model.tab.transcript.find = None;
+    if model.tab.focus == Pane::Conversation {
         focus::set(model, Pane::Composer);
     }
 }
 
 /// The next hit (1, newer) or the one before (-1), round at the ends.
 pub fn step(model: &mut Model, by: i32) {
-    let Some(find) = &mut model.transcript.find else {
+    let Some(find) = &mut model.tab.transcript.find else {
         open(model, "");
         return;
     };
@@ -100,7 +100,7 @@ pub fn key(model: &mut Model, key: Key) -> bool {
     if key.ctrl || key.alt {
         return false;
     }
-    let reading = model.focus == Pane::Conversation;
+    let reading = model.tab.focus == Pane::Conversation;
     match key.code {
         Code::Esc => close(model),
         Code::Char('n') | Code::Enter if reading => step(model, -1),
@@ -119,19 +119,19 @@ mod tests {
     fn hits_are_walked_from_the_newest_and_escape_forgets_them() {
         let mut model = ready();
         crate::app::items::opened(&mut model, vec![user(1, "Apple"), user(2, "pear"), user(3, "apple tart")]);
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         script(&mut model, "<C-f>apple<ret>");
-        assert_eq!(model.transcript.selected, Some(ids[2]));
+        assert_eq!(model.tab.transcript.selected, Some(ids[2]));
         script(&mut model, "n");
-        assert_eq!(model.transcript.selected, Some(ids[0]));
+        assert_eq!(model.tab.transcript.selected, Some(ids[0]));
         script(&mut model, "n");
-        assert_eq!(model.transcript.selected, Some(ids[2]), "round at the end");
+        assert_eq!(model.tab.transcript.selected, Some(ids[2]), "round at the end");
         script(&mut model, "<esc>");
-        assert_eq!(model.transcript.find, None);
-        assert_eq!(model.focus, Pane::Composer);
+        assert_eq!(model.tab.transcript.find, None);
+        assert_eq!(model.tab.focus, Pane::Composer);
         script(&mut model, "<C-f>Apple<ret>");
-        assert_eq!(model.transcript.find.as_ref().map(|find| find.hits.len()), Some(1), "capitals are exact");
+        assert_eq!(model.tab.transcript.find.as_ref().map(|find| find.hits.len()), Some(1), "capitals are exact");
         script(&mut model, "<esc><C-f>zzz<ret>");
-        assert_eq!(model.transcript.find, None);
+        assert_eq!(model.tab.transcript.find, None);
     }
 }

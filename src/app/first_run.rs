@@ -93,7 +93,7 @@ pub fn found(model: &mut Model, found: Found) {
 /// A key while the card is shown and nothing is written. `false`: the composer gets it.
 pub fn key(model: &mut Model, key: Key) -> bool {
     let Some(card) = &mut model.first_run else { return false };
-    if !composer::is_empty(&model.composer) || key.ctrl || key.alt {
+    if !composer::is_empty(&model.tab.composer) || key.ctrl || key.alt {
         return false;
     }
     let last = rows(card).len() - 1;
@@ -162,7 +162,7 @@ pub fn key_saved(model: &mut Model, out: &mut Vec<Effect>, provider: &str, resul
             model.notices.add(model.now, Level::Info, format!("the key for {provider} is stored"));
             out.push(Effect::Agent(AgentCommand::Reload));
             if modals::key_field(model, provider).is_some() {
-                model.modals.pop();
+                model.tab.modals.pop();
                 models::pick_of(model, out, provider);
             }
         }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(shown.len(), 4);
         assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
         let effects = script(&mut model, "hello<ret>");
-        assert_eq!(composer::text(&model.composer), "hello", "nothing is sent and nothing is lost");
+        assert_eq!(composer::text(&model.tab.composer), "hello", "nothing is sent and nothing is lost");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
     }
 
@@ -241,7 +241,7 @@ mod tests {
         );
         update(&mut model, 0, Msg::Loaded(LoadReply::KeySaved { provider: provider(), result: Ok(()) }));
         // The configuration was read again: some model answers by now.
-        let mut session = model.session.clone().unwrap_or_else(|| panic!("a session"));
+        let mut session = model.tab.session.clone().unwrap_or_else(|| panic!("a session"));
         session.model = "anthropic:its-usual-one".into();
         update(&mut model, 0, Msg::Agent(crate::protocol::AgentEvent::SessionChanged(session)));
         assert!(model.first_run.is_none());
@@ -273,6 +273,6 @@ mod tests {
         let reply = LoadReply::KeySaved { provider: "anthropic".into(), result: Ok(()) };
         let effects = update(&mut model, 0, Msg::Loaded(reply));
         assert!(effects.contains(&Effect::Agent(AgentCommand::Reload)));
-        assert!(matches!(model.modals.last(), Some(Modal::Picker(_))), "the models of the provider");
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))), "the models of the provider");
     }
 }

@@ -20,18 +20,18 @@ pub enum Layer {
 
 /// Decides who gets a key.
 pub fn layer(model: &Model) -> Layer {
-    if !model.modals.is_empty() {
+    if !model.tab.modals.is_empty() {
         Layer::Modal
-    } else if model.processes.pane.taken_over {
+    } else if model.tab.processes.pane.taken_over {
         Layer::TakeOver
-    } else if model.copy_mode.is_some() {
+    } else if model.tab.copy_mode.is_some() {
         Layer::CopyMode
-    } else if model.focus == Pane::Composer && model.composer.completion.is_some() {
+    } else if model.tab.focus == Pane::Composer && model.tab.composer.completion.is_some() {
         Layer::Completion
-    } else if model.transcript.find.is_some() {
+    } else if model.tab.transcript.find.is_some() {
         Layer::Find
     } else {
-        Layer::Pane(model.focus)
+        Layer::Pane(model.tab.focus)
     }
 }
 
@@ -58,13 +58,13 @@ pub enum Direction {
 /// Panes that are on the screen, in the order of Tab.
 fn panes(model: &Model) -> Vec<Pane> {
     let mut panes = vec![Pane::Composer, Pane::Conversation];
-    if model.processes.pane.open {
+    if model.tab.processes.pane.open {
         panes.push(Pane::Terminal);
     }
     if model.layout.panes.iter().any(|(pane, _)| *pane == Pane::Sidebar) {
         panes.push(Pane::Sidebar);
     }
-    if !model.queue.is_empty() {
+    if !model.tab.queue.is_empty() {
         panes.push(Pane::Queue);
     }
     panes
@@ -73,14 +73,14 @@ fn panes(model: &Model) -> Vec<Pane> {
 /// Focuses the next pane.
 pub fn next(model: &mut Model) {
     let panes = panes(model);
-    let at = panes.iter().position(|pane| *pane == model.focus).unwrap_or_default();
+    let at = panes.iter().position(|pane| *pane == model.tab.focus).unwrap_or_default();
     set(model, panes[(at + 1) % panes.len()]);
 }
 
 /// Focuses the nearest pane in a direction, by what the last frame put where.
 pub fn go(model: &mut Model, direction: Direction) {
     let areas = &model.layout.panes;
-    let Some((_, here)) = areas.iter().find(|(pane, _)| *pane == model.focus) else { return };
+    let Some((_, here)) = areas.iter().find(|(pane, _)| *pane == model.tab.focus) else { return };
     let (left, top) = (i32::from(here.x), i32::from(here.y));
     let (right, bottom) = (left + i32::from(here.width), top + i32::from(here.height));
     let gap = |area: &super::model::layout::Area| {
@@ -93,7 +93,7 @@ pub fn go(model: &mut Model, direction: Direction) {
             Direction::Down => y - bottom,
         }
     };
-    let nearest = areas.iter().filter(|(pane, _)| *pane != model.focus).map(|(pane, area)| (gap(area), *pane));
+    let nearest = areas.iter().filter(|(pane, _)| *pane != model.tab.focus).map(|(pane, area)| (gap(area), *pane));
     // neighbours may share their border
     if let Some((_, pane)) = nearest.filter(|(gap, _)| *gap >= -1).min_by_key(|(gap, _)| *gap) {
         set(model, pane);
@@ -102,24 +102,24 @@ pub fn go(model: &mut Model, direction: Direction) {
 
 /// Gives a pane the focus.
 pub fn set(model: &mut Model, pane: Pane) {
-    model.focus = pane;
-    model.composer.completion = None;
+    model.tab.focus = pane;
+    model.tab.composer.completion = None;
     if pane == Pane::Queue {
-        model.queue_selected = model.queue_selected.min(model.queue.len().saturating_sub(1));
+        model.tab.queue_selected = model.tab.queue_selected.min(model.tab.queue.len().saturating_sub(1));
     }
 }
 
 /// Moves the focus away from a pane that is gone.
 pub fn settle(model: &mut Model) {
-    let gone = match model.focus {
+    let gone = match model.tab.focus {
         Pane::Composer | Pane::Conversation | Pane::Sidebar => false,
-        Pane::Terminal => !model.processes.pane.open,
-        Pane::Queue => model.queue.is_empty(),
+        Pane::Terminal => !model.tab.processes.pane.open,
+        Pane::Queue => model.tab.queue.is_empty(),
     };
     if gone {
-        model.focus = Pane::Composer;
+        model.tab.focus = Pane::Composer;
     }
-    model.queue_selected = model.queue_selected.min(model.queue.len().saturating_sub(1));
+    model.tab.queue_selected = model.tab.queue_selected.min(model.tab.queue.len().saturating_sub(1));
 }
 
 #[cfg(test)]
@@ -132,18 +132,18 @@ mod tests {
     fn tab_walks_the_panes_only_from_an_empty_composer() {
         let mut model = model();
         script(&mut model, "<tab>");
-        assert_eq!(model.focus, Pane::Conversation);
+        assert_eq!(model.tab.focus, Pane::Conversation);
         script(&mut model, "<tab>");
-        assert_eq!(model.focus, Pane::Composer);
+        assert_eq!(model.tab.focus, Pane::Composer);
         script(&mut model, "x<tab>");
-        assert_eq!(model.focus, Pane::Composer);
+        assert_eq!(model.tab.focus, Pane::Composer);
     }
 
     #[test]
     fn directions_find_the_nearest_pane() {
         let mut model = model();
         let area = |x, y, width, height| Area { x, y, width, height };
-        model.processes.pane.open = true;
+        model.tab.processes.pane.open = true;
         model.layout.panes = vec![
             (Pane::Conversation, area(0, 1, 70, 20)),
             (Pane::Terminal, area(0, 21, 70, 10)),
@@ -158,9 +158,9 @@ mod tests {
             (Pane::Terminal, "<A-up>", Pane::Conversation),
             (Pane::Conversation, "<A-left>", Pane::Conversation),
         ] {
-            model.focus = from;
+            model.tab.focus = from;
             script(&mut model, keys);
-            assert_eq!(model.focus, to, "{from:?} {keys}");
+            assert_eq!(model.tab.focus, to, "{from:?} {keys}");
         }
     }
 
@@ -168,7 +168,7 @@ mod tests {
     fn typing_in_another_pane_goes_to_the_composer() {
         let mut model = model();
         script(&mut model, "<tab>hello");
-        assert_eq!(model.focus, Pane::Composer);
-        assert_eq!(crate::app::composer::text(&model.composer), "hello");
+        assert_eq!(model.tab.focus, Pane::Composer);
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "hello");
     }
 }

@@ -14,48 +14,48 @@ use crate::text::{Line, Role, Span};
 
 /// The files changed, or are again as they were.
 pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<PolicyChange>) {
-    model.policy.changes = changes;
-    model.policy.aside = false;
-    if std::mem::take(&mut model.policy.taking) && model.policy.changes.is_empty() {
+    model.tab.policy.changes = changes;
+    model.tab.policy.aside = false;
+    if std::mem::take(&mut model.tab.policy.taking) && model.tab.policy.changes.is_empty() {
         out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
         model.notices.add(model.now, Level::Info, "the policy on disk holds now");
     }
-    model.modals.retain(|modal| !matches!(modal, Modal::Frozen(_)));
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::PolicyChanged(_)));
     super::servers::refresh(model);
-    if !model.policy.changes.is_empty() && !model.window_focused {
+    if !model.tab.policy.changes.is_empty() && !model.window_focused {
         out.push(Effect::Notify("the policy changed on disk: nothing passes without a question".into()));
     }
 }
 
 /// When the card may open: keys have been quiet until then. `None`: it does not wait, or for something else than quiet.
 pub fn opens_at(model: &Model) -> Option<i64> {
-    let waits = !model.policy.changes.is_empty() && !model.policy.aside && model.modals.is_empty();
+    let waits = !model.tab.policy.changes.is_empty() && !model.tab.policy.aside && model.tab.modals.is_empty();
     let at = model.keyed_at.map_or(model.now, |at| at + QUIET);
     // Who writes is not interrupted; the status bar says what changed.
-    (waits && super::composer::is_empty(&model.composer)).then_some(at)
+    (waits && super::composer::is_empty(&model.tab.composer)).then_some(at)
 }
 
 /// Opens the card, when it was not put aside, nothing else is open and nobody writes.
 pub fn open_waiting(model: &mut Model) {
-    if !model.modals.is_empty() || model.processes.pane.taken_over || super::approvals::hidden(model) {
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over || super::approvals::hidden(model) {
         return;
     }
     if opens_at(model).is_some_and(|at| at <= model.now) {
         model.chord = None;
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
         open(model, model.now + QUIET);
     }
 }
 
 fn open(model: &mut Model, inert_until: i64) {
-    let lines = lines(&model.policy.changes);
+    let lines = lines(&model.tab.policy.changes);
     let modal = FrozenModal { lines, scroll: 0, inert_until, selected: FrozenChoice::Later };
-    model.modals.push(Modal::Frozen(Box::new(modal)));
+    model.tab.modals.push(Modal::PolicyChanged(Box::new(modal)));
 }
 
 /// `/policy`: the card again, or that there is nothing to look at.
 pub fn show(model: &mut Model) {
-    if model.policy.changes.is_empty() {
+    if model.tab.policy.changes.is_empty() {
         model.notices.add(model.now, Level::Info, "the policy is as this session read it");
     } else {
         open(model, model.now);
@@ -65,7 +65,7 @@ pub fn show(model: &mut Model) {
 /// A key in the card. An answer takes two: choose it, then Enter.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let moved = movement(model, Context::Modal, key);
-    let Some(Modal::Frozen(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::PolicyChanged(modal)) = model.tab.modals.last_mut() else { return };
     let last = modal.lines.len().saturating_sub(1);
     let plain = !key.ctrl && !key.alt;
     match (key.code, moved) {
@@ -98,23 +98,23 @@ fn next(choice: FrozenChoice, by: usize) -> FrozenChoice {
 
 /// Decides later: it stays frozen.
 pub fn put_aside(model: &mut Model) {
-    if let Some(Modal::Frozen(_)) = model.modals.last() {
-        model.modals.pop();
-        model.policy.aside = true;
+    if let Some(Modal::PolicyChanged(_)) = model.tab.modals.last() {
+        model.tab.modals.pop();
+        model.tab.policy.aside = true;
         let text = "every dangerous command asks until you decide; /policy shows the change again";
         model.notices.add(model.now, Level::Warning, text);
     }
 }
 
 fn answer(model: &mut Model, out: &mut Vec<Effect>, about: fn(String) -> PolicyAnswer) {
-    model.modals.pop();
+    model.tab.modals.pop();
     // What the agent says next counts; until then the card is not shown again.
-    model.policy.aside = true;
+    model.tab.policy.aside = true;
     // The card is closed when the changes are others: these are what it showed.
-    let answer = about(version(&model.policy.changes));
+    let answer = about(version(&model.tab.policy.changes));
     match &answer {
         // It is told when it was taken.
-        PolicyAnswer::Take(_) => model.policy.taking = true,
+        PolicyAnswer::Take(_) => model.tab.policy.taking = true,
         PolicyAnswer::Keep(_) => {
             let text = "this session keeps the policy that it began with; /reload takes the new one";
             model.notices.add(model.now, Level::Info, text);
@@ -158,7 +158,7 @@ mod tests {
         let change = PolicyChange { name: "~/.hermes/config.yaml".into(), diff, hash: "h".into() };
         let now = model.now;
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
-        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
+        assert!(matches!(model.tab.modals.last(), Some(Modal::PolicyChanged(_))), "{:?}", model.tab.modals);
         model
     }
 
@@ -178,16 +178,16 @@ mod tests {
 
     #[test]
     fn an_answer_takes_two_keys_and_none_that_was_meant_for_the_composer() {
-        let shown = version(&told().policy.changes);
+        let shown = version(&told().tab.policy.changes);
         assert_eq!(answers("t<ret>", true).0, [PolicyAnswer::Take(shown.clone())]);
         assert_eq!(answers("o<ret>", true).0, [PolicyAnswer::Keep(shown.clone())]);
         assert_eq!(answers("<tab><ret>", true).0, [PolicyAnswer::Keep(shown)]);
         for keys in ["<ret>", "<esc>", "t<esc>", "x<ret>"] {
             let (answered, model) = answers(keys, true);
-            assert_eq!((answered, model.policy.aside, model.modals.len()), (vec![], true, 0), "{keys}");
+            assert_eq!((answered, model.tab.policy.aside, model.tab.modals.len()), (vec![], true, 0), "{keys}");
         }
         let (answered, model) = answers("t<ret>", false);
-        assert_eq!((answered.len(), model.modals.len()), (0, 1), "the keys went to the composer");
+        assert_eq!((answered.len(), model.tab.modals.len()), (0, 1), "the keys went to the composer");
     }
 
     #[test]
@@ -198,13 +198,13 @@ mod tests {
         let change = PolicyChange { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
         update(&mut model, at + 50, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         update(&mut model, at + 60_000, Msg::Woke);
-        assert!(model.modals.is_empty(), "the composer is not empty");
+        assert!(model.tab.modals.is_empty(), "the composer is not empty");
         crate::app::tests::script_at(&mut model, at + 70_000, "<C-u>");
-        assert!(model.modals.is_empty(), "a key has just come");
+        assert!(model.tab.modals.is_empty(), "a key has just come");
         assert_eq!(opens_at(&model), Some(at + 70_000 + QUIET));
         assert!(crate::app::wake::next_wake(&model) <= opens_at(&model));
         update(&mut model, at + 70_000 + QUIET, Msg::Woke);
-        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))), "{:?}", model.modals);
+        assert!(matches!(model.tab.modals.last(), Some(Modal::PolicyChanged(_))), "{:?}", model.tab.modals);
     }
 
     #[test]
@@ -212,22 +212,22 @@ mod tests {
         let mut model = told();
         let now = model.now;
         update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(Vec::new())));
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
         let (_, mut model) = answers("<esc>", true);
         let change = PolicyChange { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
         let later = model.now + QUIET;
         update(&mut model, later, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
-        assert!(matches!(model.modals.last(), Some(Modal::Frozen(_))));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::PolicyChanged(_))));
     }
 
     #[test]
     fn servers_are_read_when_the_change_was_taken_and_not_before() {
         let reads = |effects: &[Effect]| effects.contains(&Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
-        for (taken, want) in [(Vec::new(), true), (told().policy.changes, false)] {
+        for (taken, want) in [(Vec::new(), true), (told().tab.policy.changes, false)] {
             let (_, mut model) = answers("t<ret>", true);
             let now = model.now;
             let effects = update(&mut model, now, Msg::Agent(AgentEvent::PolicyChanged(taken)));
-            assert_eq!((reads(&effects), model.policy.taking), (want, false));
+            assert_eq!((reads(&effects), model.tab.policy.taking), (want, false));
         }
         let mut model = told();
         let later = model.now + QUIET;

@@ -13,7 +13,7 @@ const LONGEST: usize = 100_000;
 
 /// Adds a prompt; `false` when it is not worth storing.
 pub fn add(model: &mut Model, text: &str) -> bool {
-    let entries = &mut model.composer.history.entries;
+    let entries = &mut model.tab.composer.history.entries;
     if text.trim().is_empty() || text.len() > LONGEST || entries.last().is_some_and(|last| last == text) {
         return false;
     }
@@ -26,7 +26,7 @@ pub fn add(model: &mut Model, text: &str) -> bool {
 
 /// The stored prompts came; those of this run stay behind them.
 pub fn loaded(model: &mut Model, mut stored: Vec<String>) {
-    let history = &mut model.composer.history;
+    let history = &mut model.tab.composer.history;
     if let Some(at) = &mut history.at {
         *at += stored.len();
     }
@@ -39,20 +39,20 @@ pub fn previous(model: &mut Model) {
     if walk_in_text(model, CursorMove::Up) {
         return;
     }
-    let history = &model.composer.history;
+    let history = &model.tab.composer.history;
     let to = match history.at {
         None => history.entries.len().checked_sub(1),
         Some(at) => at.checked_sub(1),
     };
     let Some(to) = to else { return };
     if history.at.is_none() {
-        let draft = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
-        model.composer.history.draft = draft;
+        let draft = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
+        model.tab.composer.history.draft = draft;
     }
     show(model, to);
     // on the first row, so that Up goes on to the prompt before
-    model.composer.area.move_cursor(CursorMove::Top);
-    model.composer.area.move_cursor(CursorMove::End);
+    model.tab.composer.area.move_cursor(CursorMove::Top);
+    model.tab.composer.area.move_cursor(CursorMove::End);
 }
 
 /// Down: moves in the text, then to a later prompt, then to the draft.
@@ -60,33 +60,33 @@ pub fn next(model: &mut Model) {
     if walk_in_text(model, CursorMove::Down) {
         return;
     }
-    let Some(at) = model.composer.history.at else { return };
-    if at + 1 < model.composer.history.entries.len() {
+    let Some(at) = model.tab.composer.history.at else { return };
+    if at + 1 < model.tab.composer.history.entries.len() {
         show(model, at + 1);
     } else {
-        let draft = std::mem::take(&mut model.composer.history.draft);
-        model.composer.history.at = None;
+        let draft = std::mem::take(&mut model.tab.composer.history.draft);
+        model.tab.composer.history.at = None;
         composer::restore(model, &draft);
     }
 }
 
 fn walk_in_text(model: &mut Model, to: CursorMove) -> bool {
-    let before = model.composer.area.cursor();
-    model.composer.area.move_cursor(to);
-    let after = model.composer.area.cursor();
+    let before = model.tab.composer.area.cursor();
+    model.tab.composer.area.move_cursor(to);
+    let after = model.tab.composer.area.cursor();
     (before.0, before.1) != (after.0, after.1)
 }
 
 fn show(model: &mut Model, at: usize) {
-    let text = model.composer.history.entries[at].clone();
+    let text = model.tab.composer.history.entries[at].clone();
     composer::set_text(model, &text);
-    model.composer.history.at = Some(at);
+    model.tab.composer.history.at = Some(at);
 }
 
 /// The text was edited: what stands there is the draft now; the one that waited goes on the ring.
 pub fn leave(model: &mut Model) {
-    if model.composer.history.at.take().is_some() {
-        let draft = std::mem::take(&mut model.composer.history.draft);
+    if model.tab.composer.history.at.take().is_some() {
+        let draft = std::mem::take(&mut model.tab.composer.history.draft);
         if !draft.is_empty() {
             super::drafts::push(model, draft);
         }
@@ -95,7 +95,7 @@ pub fn leave(model: &mut Model) {
 
 /// The picker of earlier prompts, newest first.
 pub fn search(model: &mut Model) {
-    let entries = model.composer.history.entries.iter().rev().map(|text| item(text)).collect();
+    let entries = model.tab.composer.history.entries.iter().rev().map(|text| item(text)).collect();
     pickers::open(model, PickerKind::History, "Earlier prompts", entries);
 }
 
@@ -109,8 +109,8 @@ fn item(text: &str) -> PickItem {
 
 /// A prompt was chosen: it goes into the composer, and what stood there on the ring.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
-    if !model.composer.area.is_empty() {
-        let draft = paste::encode_draft(&composer::text(&model.composer), &model.composer.pastes);
+    if !model.tab.composer.area.is_empty() {
+        let draft = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
         super::drafts::push(model, draft);
     }
     composer::set_text(model, text);
@@ -143,7 +143,7 @@ mod tests {
         ] {
             let mut model = with_history();
             script(&mut model, keys);
-            assert_eq!(composer::text(&model.composer), text, "{keys}");
+            assert_eq!(composer::text(&model.tab.composer), text, "{keys}");
         }
     }
 
@@ -151,16 +151,16 @@ mod tests {
     fn editing_a_walked_prompt_keeps_the_draft() {
         let mut model = with_history();
         script(&mut model, "draft<up>x");
-        assert_eq!(composer::text(&model.composer), "twox\nlines");
-        assert_eq!(model.composer.drafts, ["draft"]);
+        assert_eq!(composer::text(&model.tab.composer), "twox\nlines");
+        assert_eq!(model.tab.composer.drafts, ["draft"]);
     }
 
     #[test]
     fn the_search_brings_a_prompt_back() {
         let mut model = with_history();
         script(&mut model, "draft<C-x>rone<ret>");
-        assert_eq!(composer::text(&model.composer), "one");
-        assert_eq!(model.composer.drafts, ["draft"]);
-        assert!(model.modals.is_empty());
+        assert_eq!(composer::text(&model.tab.composer), "one");
+        assert_eq!(model.tab.composer.drafts, ["draft"]);
+        assert!(model.tab.modals.is_empty());
     }
 }

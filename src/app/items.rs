@@ -13,13 +13,13 @@ const TARGET: usize = 200;
 
 /// A piece of the answer. With its first one the model has thought enough.
 pub fn text_delta(model: &mut Model, delta: &str) {
-    if model.transcript.streaming.text.is_none() {
-        thought(model, model.transcript.streaming.reasoning);
+    if model.tab.transcript.streaming.text.is_none() {
+        thought(model, model.tab.transcript.streaming.reasoning);
     }
-    let id = model.transcript.streaming.text.filter(|id| model.transcript.cell(*id).is_some());
-    let id = id.unwrap_or_else(|| model.transcript.push(CellKind::Assistant { text: String::new() }, None, false));
-    model.transcript.streaming.text = Some(id);
-    if let Some(cell) = model.transcript.cell(id) {
+    let id = model.tab.transcript.streaming.text.filter(|id| model.tab.transcript.cell(*id).is_some());
+    let id = id.unwrap_or_else(|| model.tab.transcript.push(CellKind::Assistant { text: String::new() }, None, false));
+    model.tab.transcript.streaming.text = Some(id);
+    if let Some(cell) = model.tab.transcript.cell(id) {
         cell.change(|kind| {
             if let CellKind::Assistant { text } = kind {
                 text.push_str(delta);
@@ -31,7 +31,7 @@ pub fn text_delta(model: &mut Model, delta: &str) {
 /// Ends the time of the reasoning that streams; how long it took.
 pub fn thought(model: &mut Model, reasoning: Option<CellId>) -> Thinking {
     let now = model.now;
-    let Some(cell) = reasoning.and_then(|id| model.transcript.cell(id)) else { return Thinking::Unknown };
+    let Some(cell) = reasoning.and_then(|id| model.tab.transcript.cell(id)) else { return Thinking::Unknown };
     let CellKind::Reasoning { time: Thinking::Since(_), .. } = cell.kind else {
         return match cell.kind {
             CellKind::Reasoning { time, .. } => time,
@@ -50,12 +50,12 @@ pub fn thought(model: &mut Model, reasoning: Option<CellId>) -> Thinking {
 
 /// A piece of the reasoning.
 pub fn reasoning_delta(model: &mut Model, delta: &str) {
-    let id = model.transcript.streaming.reasoning.filter(|id| model.transcript.cell(*id).is_some());
+    let id = model.tab.transcript.streaming.reasoning.filter(|id| model.tab.transcript.cell(*id).is_some());
     let time = Thinking::Since(model.now);
     let id =
-        id.unwrap_or_else(|| model.transcript.push(CellKind::Reasoning { text: String::new(), time }, None, false));
-    model.transcript.streaming.reasoning = Some(id);
-    if let Some(cell) = model.transcript.cell(id) {
+        id.unwrap_or_else(|| model.tab.transcript.push(CellKind::Reasoning { text: String::new(), time }, None, false));
+    model.tab.transcript.streaming.reasoning = Some(id);
+    if let Some(cell) = model.tab.transcript.cell(id) {
         cell.change(|kind| {
             if let CellKind::Reasoning { text, .. } = kind {
                 text.push_str(delta);
@@ -66,8 +66,8 @@ pub fn reasoning_delta(model: &mut Model, delta: &str) {
 
 /// The stream broke: what it had shown goes; what is kept comes as an item.
 pub fn stream_reset(model: &mut Model) {
-    let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
-    model.transcript.cells.retain(|cell| Some(cell.id) != text && Some(cell.id) != reasoning);
+    let Streaming { text, reasoning } = std::mem::take(&mut model.tab.transcript.streaming);
+    model.tab.transcript.cells.retain(|cell| Some(cell.id) != text && Some(cell.id) != reasoning);
 }
 
 /// A durable item came.
@@ -76,23 +76,23 @@ pub fn finished(model: &mut Model, item: Item) {
     match body {
         Body::User { text, images, origin, gist, .. } => {
             if origin == Origin::Person {
-                model.sent = None;
+                model.tab.sent = None;
             }
             if origin != Origin::Program {
                 queue::heard(model, &text);
             }
-            model.transcript.push(said(text, images.len(), origin, gist), Some(id), true);
+            model.tab.transcript.push(said(text, images.len(), origin, gist), Some(id), true);
         }
         Body::Assistant(answer) => answered(model, id, answer),
         Body::Tool(result) => {
             sidebar::changed_files(model, &result.view.diffs);
-            if model.transcript.call(&result.call_id).is_none() {
+            if model.tab.transcript.call(&result.call_id).is_none() {
                 let tool = ToolCell { call_id: result.call_id.clone(), ..ToolCell::default() };
-                model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+                model.tab.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
             }
             let words = words(model, &result.name);
             events::tool(model, &result.call_id, |tool| fill(tool, &result, &words));
-            if let Some(cell) = model.transcript.call(&result.call_id) {
+            if let Some(cell) = model.tab.transcript.call(&result.call_id) {
                 cell.item = Some(id);
                 cell.finished = true;
             }
@@ -101,7 +101,7 @@ pub fn finished(model: &mut Model, item: Item) {
             if kind == NoteKind::TurnEnd {
                 close_open(model);
             }
-            model.transcript.push(note(kind, text), Some(id), true);
+            model.tab.transcript.push(note(kind, text), Some(id), true);
         }
     }
 }
@@ -121,29 +121,29 @@ fn said(text: String, images: usize, origin: Origin, gist: String) -> CellKind {
 
 /// An answer is durable: its cells stay where they streamed.
 fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
-    let Streaming { text, reasoning } = std::mem::take(&mut model.transcript.streaming);
+    let Streaming { text, reasoning } = std::mem::take(&mut model.tab.transcript.streaming);
     let seen = thought(model, reasoning);
     // What was measured where it streams is what a resumed session will say.
     let time = answer.thought_ms.map_or(seen, Thinking::For);
     settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text, time });
     settle(model, text, answer.text, id, |text| CellKind::Assistant { text });
     for call in &answer.calls {
-        if model.transcript.call(&call.id).is_none() {
+        if model.tab.transcript.call(&call.id).is_none() {
             let words = words(model, &call.name);
-            model.transcript.push(CellKind::Tool(Box::new(proposed(call, &words))), Some(id), false);
+            model.tab.transcript.push(CellKind::Tool(Box::new(proposed(call, &words))), Some(id), false);
         }
     }
-    if let super::model::TurnStatus::Running(running) = &mut model.turn {
+    if let super::model::TurnStatus::Running(running) = &mut model.tab.turn {
         running.calls.clear();
     }
 }
 
 /// Gives a streamed cell its final text, makes one where nothing streamed, removes one that came to nothing.
 fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId, kind: impl Fn(String) -> CellKind) {
-    match streamed.and_then(|streamed| model.transcript.cell(streamed)) {
+    match streamed.and_then(|streamed| model.tab.transcript.cell(streamed)) {
         Some(cell) if text.is_empty() => {
             let gone = cell.id;
-            model.transcript.cells.retain(|cell| cell.id != gone);
+            model.tab.transcript.cells.retain(|cell| cell.id != gone);
         }
         Some(cell) => {
             cell.change(|shown| *shown = kind(text));
@@ -152,16 +152,16 @@ fn settle(model: &mut Model, streamed: Option<CellId>, text: String, id: ItemId,
         }
         None if text.is_empty() => {}
         None => {
-            model.transcript.push(kind(text), Some(id), true);
+            model.tab.transcript.push(kind(text), Some(id), true);
         }
     }
 }
 
 /// The turn ended: nothing grows or runs any more.
 pub fn close_open(model: &mut Model) {
-    let streaming = std::mem::take(&mut model.transcript.streaming);
+    let streaming = std::mem::take(&mut model.tab.transcript.streaming);
     thought(model, streaming.reasoning);
-    for cell in model.transcript.cells.iter_mut().rev().filter(|cell| !cell.finished) {
+    for cell in model.tab.transcript.cells.iter_mut().rev().filter(|cell| !cell.finished) {
         cell.change(|kind| {
             if let CellKind::Tool(tool) = kind
                 && !matches!(tool.state, ToolState::Done(_))
@@ -249,7 +249,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
                 }
                 for call in &answer.calls {
                     // its result came with the newer page
-                    if model.transcript.call(&call.id).is_some() {
+                    if model.tab.transcript.call(&call.id).is_some() {
                         continue;
                     }
                     calls.insert(call.id.clone(), cells.len());
@@ -279,7 +279,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
 /// A session was opened with its newest items.
 pub fn opened(model: &mut Model, items: Vec<Item>) {
     super::select::clear(model);
-    model.transcript.reset();
+    model.tab.transcript.reset();
     let first = items.first().map(|item| item.id);
     for item in &items {
         if let Body::Tool(result) = &item.body {
@@ -287,20 +287,20 @@ pub fn opened(model: &mut Model, items: Vec<Item>) {
         }
     }
     let cells = cells(model, items);
-    model.transcript.prepend(cells);
-    model.transcript.older = older_than(first, first.is_some_and(|first| first.0 > 1));
+    model.tab.transcript.prepend(cells);
+    model.tab.transcript.older = older_than(first, first.is_some_and(|first| first.0 > 1));
 }
 
 /// An older page came: it goes above, and the view stays where it is.
 pub fn older(model: &mut Model, session: &SessionId, items: Vec<Item>, more: bool) {
-    let here = model.session.as_ref().is_some_and(|current| current.id == *session);
-    if !here || model.transcript.older != Older::Loading {
+    let here = model.tab.session.as_ref().is_some_and(|current| current.id == *session);
+    if !here || model.tab.transcript.older != Older::Loading {
         return;
     }
     let first = items.first().map(|item| item.id);
     let cells = cells(model, items);
-    model.transcript.prepend(cells);
-    model.transcript.older = older_than(first, more);
+    model.tab.transcript.prepend(cells);
+    model.tab.transcript.older = older_than(first, more);
 }
 
 fn older_than(first: Option<ItemId>, more: bool) -> Older {

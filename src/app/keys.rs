@@ -46,7 +46,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Layer::Modal => {
             model.chord = None;
             // The output that a question is about can be looked at: nothing of it is answered by that.
-            let shows = matches!(model.modals.last(), Some(Modal::Approval(_)))
+            let shows = matches!(model.tab.modals.last(), Some(Modal::Approval(_)))
                 && edit::printable(key).is_none()
                 && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::ToggleTerminal);
             match shows {
@@ -86,7 +86,7 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if vi::composer_key(model, out, key) {
         return;
     }
-    let contexts = [focus::context(model.focus), Context::Global];
+    let contexts = [focus::context(model.tab.focus), Context::Global];
     // The leader once more: the popup at once, and then its next page.
     if bound(model, &contexts, &[key, key]) == Bound::None
         && let Some(chord) = model.chord.as_mut().filter(|chord| chord.keys == [key])
@@ -113,8 +113,8 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// Whether a bound key means its action here, or the text that it would type.
 fn applies(model: &Model, action: Action, key: Key) -> bool {
-    let typing = model.focus == Pane::Composer;
-    let empty = composer::is_empty(&model.composer);
+    let typing = model.tab.focus == Pane::Composer;
+    let empty = composer::is_empty(&model.tab.composer);
     if typing && !empty && edit::printable(key).is_some() {
         return false;
     }
@@ -130,12 +130,12 @@ fn applies(model: &Model, action: Action, key: Key) -> bool {
 
 /// A key that is bound to nothing here: text for the composer, whatever has the focus.
 fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    match model.focus {
+    match model.tab.focus {
         Pane::Composer => {
             if super::first_run::key(model, key) {
                 return;
             }
-            if key.code == Code::Tab && !composer::is_empty(&model.composer) {
+            if key.code == Code::Tab && !composer::is_empty(&model.tab.composer) {
                 completion::refresh(model, out);
                 return;
             }
@@ -157,7 +157,7 @@ fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 pub fn following(model: &Model) -> Vec<(String, &str)> {
     let Some(chord) = &model.chord else { return Vec::new() };
     let mut rows: Vec<(String, &str)> = Vec::new();
-    for context in [focus::context(model.focus), Context::Global] {
+    for context in [focus::context(model.tab.focus), Context::Global] {
         for (keys, action) in model.keymap.following(context, &chord.keys) {
             if !rows.iter().any(|(known, _)| *known == keys) {
                 rows.push((keys, action));
@@ -190,15 +190,15 @@ mod tests {
         assert_eq!(model.chord.as_ref().map(|chord| (chord.shown, chord.page)), Some((true, 0)), "at once");
         script(&mut model, "<esc><C-x>z");
         assert_eq!(model.chord, None);
-        assert_eq!(composer::text(&model.composer), "", "a failed chord types nothing");
+        assert_eq!(composer::text(&model.tab.composer), "", "a failed chord types nothing");
     }
 
     #[test]
     fn global_keys_win_over_text_and_text_over_what_needs_an_empty_composer() {
         let mut model = model();
         script(&mut model, "abc<C-a><C-d>");
-        assert_eq!(composer::text(&model.composer), "bc");
+        assert_eq!(composer::text(&model.tab.composer), "bc");
         script(&mut model, "<C-p>");
-        assert_eq!(model.modals.len(), 1, "the palette, not the line above");
+        assert_eq!(model.tab.modals.len(), 1, "the palette, not the line above");
     }
 }

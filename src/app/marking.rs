@@ -23,7 +23,7 @@ fn pane(surface: Surface) -> Option<Pane> {
 pub fn under(model: &Model, column: u16, row: u16) -> Option<(Surface, Point)> {
     let inside = |flat: &&FlatRow| {
         let there = flat.y == row && column >= flat.x && column < flat.x + flat.width;
-        there && (flat.surface == Surface::Modal) != model.modals.is_empty()
+        there && (flat.surface == Surface::Modal) != model.tab.modals.is_empty()
     };
     let flat = model.layout.flat.iter().rev().find(inside)?;
     Some((flat.surface, Point { place: flat.place, column: column - flat.x }))
@@ -38,57 +38,59 @@ pub fn near(model: &Model, surface: Surface, column: u16, row: u16) -> Option<Po
 
 /// Selects from a cell to a cell.
 pub fn select(model: &mut Model, surface: Surface, from: Point, to: Point, grain: Grain) {
-    let process = model.processes.pane.shown.clone().filter(|_| surface == Surface::Terminal);
-    let mut selection = model.pane_selection.take().unwrap_or(PaneSelection {
+    let process = model.tab.processes.pane.shown.clone().filter(|_| surface == Surface::Terminal);
+    let mut selection = model.tab.pane_selection.take().unwrap_or(PaneSelection {
         surface,
         from,
         to,
         grain,
         process,
-        modals: model.modals.len(),
+        modals: model.tab.modals.len(),
         kept: BTreeMap::new(),
         asked: i64::MIN,
     });
     (selection.from, selection.to, selection.grain) = (from, to, grain);
     if surface == Surface::Terminal
         && selection.kept.is_empty()
-        && let Some(screen) = &model.processes.pane.screen
+        && let Some(screen) = &model.tab.processes.pane.screen
     {
         selection.keep(screen);
     }
-    model.pane_selection = Some(selection);
+    model.tab.pane_selection = Some(selection);
 }
 
 /// A screen of the terminal came while something is selected in it.
 pub fn screen(model: &mut Model) {
-    let Some(screen) = model.processes.pane.screen.clone() else { return };
-    let caret = model.copy_mode.is_some();
-    let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else { return };
+    let Some(screen) = model.tab.processes.pane.screen.clone() else { return };
+    let caret = model.tab.copy_mode.is_some();
+    let Some(selection) = model.tab.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else {
+        return;
+    };
     selection.keep(&screen);
     // the caret went to a line that is not there
-    let backends = screen.backends();
-    let (Some(first), Some(last), true) = (backends.first(), backends.last(), caret) else { return };
+    let places = screen.places();
+    let (Some(first), Some(last), true) = (places.first(), places.last(), caret) else { return };
     if screen.scrollback == 0 {
         selection.to.place = selection.to.place.max(*first);
     }
     if screen.below == 0 {
         selection.to.place = selection.to.place.min(*last);
     }
-    if !model.copy_mode.is_some_and(|mode| mode.marking) {
+    if !model.tab.copy_mode.is_some_and(|mode| mode.marking) {
         selection.from = selection.to;
     }
 }
 
 /// Asks for lines that are to be copied and were never on the screen: the view jumped over them. Whether one must wait.
 pub fn wait_for_lines(model: &mut Model, out: &mut Vec<Effect>) -> bool {
-    let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else {
+    let Some(selection) = model.tab.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else {
         return false;
     };
     let (Some(missing), Some(id)) = (selection.missing(), selection.process.clone()) else { return false };
     let order = Effect::Process(ProcessCommand::Lines(id, missing));
     // one at a time; every frame until the answer comes would ask again
-    if model.processes.asked != Some(missing) {
-        model.processes.asked = Some(missing);
+    if model.tab.processes.asked != Some(missing) {
+        model.tab.processes.asked = Some(missing);
         out.push(order);
     }
     true
@@ -96,38 +98,40 @@ pub fn wait_for_lines(model: &mut Model, out: &mut Vec<Effect>) -> bool {
 
 /// Lines that were asked for came.
 pub fn lines(model: &mut Model, out: &mut Vec<Effect>, lines: &crate::text::Snapshot) {
-    let asked = model.processes.asked.take();
-    let Some(selection) = model.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else { return };
+    let asked = model.tab.processes.asked.take();
+    let Some(selection) = model.tab.pane_selection.as_mut().filter(|it| it.surface == Surface::Terminal) else {
+        return;
+    };
     selection.keep(lines);
     if let Some((_, last)) = asked {
         selection.asked = last + 1;
     }
-    if model.copying.is_some() {
+    if model.tab.copying.is_some() {
         wait_for_lines(model, out);
     }
 }
 
 /// Forgets a selection whose rows are gone, and keeps those of a terminal in view.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
-    let gone = model.pane_selection.as_ref().is_some_and(|selection| match selection.surface {
-        Surface::Terminal => !model.processes.pane.open || selection.process != model.processes.pane.shown,
+    let gone = model.tab.pane_selection.as_ref().is_some_and(|selection| match selection.surface {
+        Surface::Terminal => !model.tab.processes.pane.open || selection.process != model.tab.processes.pane.shown,
         Surface::Sidebar => !model.layout.panes.iter().any(|(pane, _)| *pane == Pane::Sidebar),
-        Surface::Modal => selection.modals != model.modals.len(),
+        Surface::Modal => selection.modals != model.tab.modals.len(),
     });
     if gone {
         super::select::clear(model);
     }
-    let held = model.pane_selection.as_ref().filter(|it| it.surface == Surface::Terminal);
+    let held = model.tab.pane_selection.as_ref().filter(|it| it.surface == Surface::Terminal);
     let held = held.and_then(|selection| selection.process.clone());
-    if held == model.processes.held.as_ref().map(|(id, _)| id.clone()) {
+    if held == model.tab.processes.held.as_ref().map(|(id, _)| id.clone()) {
         return;
     }
-    let before = model.processes.held.take();
+    let before = model.tab.processes.held.take();
     if let Some(id) = held {
-        model.processes.held = Some((id.clone(), model.processes.pane.scroll == 0));
+        model.tab.processes.held = Some((id.clone(), model.tab.processes.pane.scroll == 0));
         out.push(Effect::Process(ProcessCommand::Scroll(id, Scroll::Hold)));
     } else if let Some((id, true)) = before
-        && model.processes.pane.shown.as_ref() == Some(&id)
+        && model.tab.processes.pane.shown.as_ref() == Some(&id)
     {
         super::processes::follow(model, out);
     }
@@ -135,7 +139,7 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Begins to select with the keyboard in the focused pane, at the last row with text. `false`: it has no such rows.
 pub fn copy_mode(model: &mut Model) -> bool {
-    let surface = match model.focus {
+    let surface = match model.tab.focus {
         Pane::Terminal => Surface::Terminal,
         Pane::Sidebar => Surface::Sidebar,
         Pane::Composer | Pane::Conversation | Pane::Queue => return false,
@@ -152,8 +156,8 @@ pub fn copy_mode(model: &mut Model) -> bool {
 
 /// The caret of copy mode goes to a cell.
 pub(super) fn move_to(model: &mut Model, to: Point) {
-    let marking = model.copy_mode.is_some_and(|mode| mode.marking);
-    if let Some(selection) = &mut model.pane_selection {
+    let marking = model.tab.copy_mode.is_some_and(|mode| mode.marking);
+    if let Some(selection) = &mut model.tab.pane_selection {
         selection.to = to;
         if !marking {
             selection.from = to;
@@ -163,21 +167,22 @@ pub(super) fn move_to(model: &mut Model, to: Point) {
 
 /// Columns of the surface of the selection.
 fn width(model: &Model) -> u16 {
-    let surface = model.pane_selection.as_ref().map(|selection| selection.surface);
+    let surface = model.tab.pane_selection.as_ref().map(|selection| selection.surface);
     model.layout.flat.iter().find(|row| Some(row.surface) == surface).map_or(1, |row| row.width)
 }
 
 /// Moves the caret across; far steps stop at the edges.
 pub fn across(model: &mut Model, by: i32) {
     let last = i32::from(width(model).saturating_sub(1));
-    let Some(to) = model.pane_selection.as_ref().map(|selection| selection.to) else { return };
+    let Some(to) = model.tab.pane_selection.as_ref().map(|selection| selection.to) else { return };
     let column = i32::from(to.column).saturating_add(by).clamp(0, last) as u16;
     move_to(model, Point { column, ..to });
 }
 
 /// Moves the caret by rows; beyond the edge the pane scrolls along.
 pub fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
-    let Some((surface, to)) = model.pane_selection.as_ref().map(|selection| (selection.surface, selection.to)) else {
+    let Some((surface, to)) = model.tab.pane_selection.as_ref().map(|selection| (selection.surface, selection.to))
+    else {
         return;
     };
     let rows: Vec<FlatRow> = model.layout.flat.iter().filter(|row| row.surface == surface).copied().collect();
@@ -203,7 +208,7 @@ pub fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
             }
             Surface::Sidebar => {
                 scroll::by(model, out, Pane::Sidebar, beyond as i32);
-                if let Some(mode) = &mut model.copy_mode {
+                if let Some(mode) = &mut model.tab.copy_mode {
                     mode.beyond = by.signum() as i8;
                 }
             }
@@ -215,14 +220,14 @@ pub fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
 
 /// Moves the caret by half pages.
 pub fn half_pages(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
-    let surface = model.pane_selection.as_ref().map(|selection| selection.surface);
+    let surface = model.tab.pane_selection.as_ref().map(|selection| selection.surface);
     let rows = model.layout.flat.iter().filter(|row| Some(row.surface) == surface).count();
     down(model, out, (rows / 2).max(1) as i32 * by);
 }
 
 /// Moves the caret to the first or the last row that is shown.
 pub fn edge(model: &mut Model, first: bool) {
-    let surface = model.pane_selection.as_ref().map(|selection| selection.surface);
+    let surface = model.tab.pane_selection.as_ref().map(|selection| selection.surface);
     let mut rows = model.layout.flat.iter().filter(|row| Some(row.surface) == surface);
     let row = if first { rows.next() } else { rows.next_back() };
     if let Some(place) = row.map(|row| row.place) {
@@ -232,15 +237,15 @@ pub fn edge(model: &mut Model, first: bool) {
 
 /// Begins or ends marking; `whole`: rows.
 pub fn mark(model: &mut Model, whole: bool) {
-    let Some(selection) = &mut model.pane_selection else { return };
+    let Some(selection) = &mut model.tab.pane_selection else { return };
     selection.from = selection.to;
     selection.grain = if whole { Grain::Line } else { Grain::Cell };
 }
 
 /// A frame was drawn after the pane scrolled beyond the caret.
 pub fn drawn(model: &mut Model) {
-    let Some(beyond) = model.copy_mode.map(|mode| mode.beyond).filter(|beyond| *beyond != 0) else { return };
-    let column = model.pane_selection.as_ref().map_or(0, |selection| selection.to.column);
+    let Some(beyond) = model.tab.copy_mode.map(|mode| mode.beyond).filter(|beyond| *beyond != 0) else { return };
+    let column = model.tab.pane_selection.as_ref().map_or(0, |selection| selection.to.column);
     edge(model, beyond < 0);
     across(model, i32::from(column));
 }

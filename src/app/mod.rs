@@ -56,6 +56,7 @@ pub mod sidebar;
 pub mod slash;
 pub mod split;
 pub mod suggestions;
+pub mod tabs;
 pub mod toolsets;
 pub mod turn;
 pub mod update;

@@ -25,7 +25,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if !interrupt && approvals::inert(model, out, key) {
         return;
     }
-    if matches!(model.modals.last(), Some(Modal::Approval(_) | Modal::Question(_)))
+    if matches!(model.tab.modals.last(), Some(Modal::Approval(_) | Modal::Question(_)))
         && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Inbox)
     {
         return approvals::next_question(model, out);
@@ -35,7 +35,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if super::asks::key(model, out, key) {
         return;
     }
-    match model.modals.last() {
+    match model.tab.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
         Some(Modal::Approval(_)) => answers::approval_key(model, out, key),
         Some(Modal::Question(_)) => answers::question_key(model, out, key),
@@ -44,15 +44,15 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_))
             if interrupt =>
         {
-            model.modals.pop();
+            model.tab.modals.pop();
         }
         Some(Modal::Sessions(_)) => sessions::key(model, out, key),
         Some(Modal::Rewind(_)) => rewind::key(model, out, key),
         Some(Modal::Text(_)) => text_key(model, key),
         Some(Modal::Confirm(_)) => confirm_key(model, out, key),
         Some(Modal::Quit(_)) => quitting::key(model, out, key),
-        Some(Modal::Frozen(_)) if interrupt => frozen::put_aside(model),
-        Some(Modal::Frozen(_)) => frozen::key(model, out, key),
+        Some(Modal::PolicyChanged(_)) if interrupt => frozen::put_aside(model),
+        Some(Modal::PolicyChanged(_)) => frozen::key(model, out, key),
         Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
         Some(Modal::Trust(_)) => extensions::key(model, out, key),
         Some(Modal::Input(_)) => {
@@ -64,10 +64,10 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// Pasted text goes to the field that is open, to the program taken over, or to the composer.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if approvals::hidden(model) && !model.modals.is_empty() {
+    if approvals::hidden(model) && !model.tab.modals.is_empty() {
         return composer::paste(model, out, text);
     }
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Input(input)) if !input.busy => {
             edit::insert(&mut input.text, &mut input.cursor, text.trim_end_matches(['\r', '\n']));
             input_changed(model);
@@ -81,9 +81,14 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
             }
         }
         Some(
-            Modal::Text(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::Trust(_) | Modal::Frozen(_) | Modal::Quit(_),
+            Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_)
+            | Modal::Trust(_)
+            | Modal::PolicyChanged(_)
+            | Modal::Quit(_),
         ) => composer::paste(model, out, text),
-        None if model.processes.pane.taken_over => processes::paste(model, out, &text),
+        None if model.tab.processes.pane.taken_over => processes::paste(model, out, &text),
         None => composer::paste(model, out, text),
     }
 }
@@ -145,7 +150,7 @@ pub fn moved(at: usize, count: usize, movement: Move) -> usize {
 
 fn text_key(model: &mut Model, key: Key) {
     let movement = movement(model, Context::Modal, key);
-    let Some(Modal::Text(TextModal { lines, scroll, .. })) = model.modals.last_mut() else { return };
+    let Some(Modal::Text(TextModal { lines, scroll, .. })) = model.tab.modals.last_mut() else { return };
     let last = lines.len().saturating_sub(1);
     match (movement, key.code) {
         (Some(Move::Rows(rows)), _) => *scroll = super::scroll::shifted(*scroll, rows).min(last),
@@ -155,14 +160,14 @@ fn text_key(model: &mut Model, key: Key) {
         (None, Code::Char('k')) => *scroll = scroll.saturating_sub(1),
         (None, Code::Char(' ')) => *scroll = super::scroll::shifted(*scroll, PAGE).min(last),
         (None, Code::Esc | Code::Enter | Code::Char('q') | Code::F(1)) => {
-            model.modals.pop();
+            model.tab.modals.pop();
         }
         (None, _) => {}
     }
 }
 
 fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let Some(Modal::Confirm(confirm)) = model.modals.last_mut() else { return };
+    let Some(Modal::Confirm(confirm)) = model.tab.modals.last_mut() else { return };
     match key.code {
         // What scrolls a longer text (arrows, j and k) chooses here.
         Code::Left
@@ -179,7 +184,7 @@ fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
         Code::Char('n' | 'N') if !key.ctrl && !key.alt => confirm.selected_yes = false,
         Code::Esc => {
-            model.modals.pop();
+            model.tab.modals.pop();
         }
         Code::Enter => {
             let yes = confirm.selected_yes;
@@ -191,7 +196,7 @@ fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The question of yes or no on top is answered.
 fn answer(model: &mut Model, out: &mut Vec<Effect>, yes: bool) {
-    let Some(Modal::Confirm(confirm)) = model.modals.pop() else { return };
+    let Some(Modal::Confirm(confirm)) = model.tab.modals.pop() else { return };
     let then = if yes { Some(confirm.then) } else { confirm.no.map(|(_, then)| then) };
     if let Some(then) = then {
         confirmed(model, out, then);
@@ -202,8 +207,9 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
     match then {
         ConfirmThen::Yolo => approvals::set_mode(model, out, Mode::Off),
         ConfirmThen::Quit => sessions::leave(model, out),
-        ConfirmThen::NewSession => sessions::begin(model, out),
-        ConfirmThen::ForkOf(id) => sessions::fork_of(model, out, id),
+        ConfirmThen::Clear => super::tabs::clear(model, out),
+        ConfirmThen::CloseTab => super::tabs::close_for_good(model, out),
+        ConfirmThen::ForkOf(id) => super::tabs::open(model, out, crate::protocol::Opens::Fork(id)),
         ConfirmThen::ReadSession(id) => out.push(Effect::Load(LoadRequest::ReadSession { id })),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
@@ -213,11 +219,11 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
 }
 
 fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
+    let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return };
     match key.code {
         Code::Esc => {
             let then = input.then.clone();
-            model.modals.pop();
+            model.tab.modals.pop();
             match then {
                 InputThen::Find => find::close(model),
                 InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
@@ -242,7 +248,7 @@ fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The text of the field on top was changed.
 pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
-    match model.modals.last() {
+    match model.tab.modals.last() {
         Some(Modal::Picker(_)) => pickers::typed(model, out),
         Some(Modal::Sessions(_)) => sessions::typed(model),
         Some(Modal::Rewind(_)) => rewind::typed(model, out),
@@ -254,14 +260,14 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Confirm(_)
             | Modal::Trust(_)
             | Modal::Quit(_)
-            | Modal::Frozen(_),
+            | Modal::PolicyChanged(_),
         )
         | None => {}
     }
 }
 
 fn input_changed(model: &mut Model) {
-    let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
+    let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return };
     match input.then {
         // The address stays in view.
         InputThen::Login(_) | InputThen::Ask(_) => {}
@@ -280,24 +286,24 @@ fn input_changed(model: &mut Model) {
 }
 
 fn enter(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Input(InputModal { text, then, message, busy, .. })) = model.modals.last_mut() else { return };
+    let Some(Modal::Input(InputModal { text, then, message, busy, .. })) = model.tab.modals.last_mut() else { return };
     match then {
         InputThen::Title => {
             let title = text.trim().to_owned();
-            model.modals.pop();
+            model.tab.modals.pop();
             if !title.is_empty() {
                 out.push(Effect::Agent(AgentCommand::SetTitle(title)));
             }
         }
         InputThen::Find => {
-            model.modals.pop();
+            model.tab.modals.pop();
             find::done(model);
         }
         // It is answered where its keys are taken.
         InputThen::Ask(_) => {}
         InputThen::Seek => {
             let words = text.clone();
-            model.modals.pop();
+            model.tab.modals.pop();
             seek::begin(model, out, words);
         }
         InputThen::Login(_) => servers::pasted(model, out),
@@ -319,7 +325,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
 /// Opens the masked field for a key.
 pub fn ask_key(model: &mut Model, provider: &str) {
     let name = model.first_run.as_ref().map_or(provider, |card| card.name(provider)).to_owned();
-    model.modals.push(Modal::Input(InputModal {
+    model.tab.modals.push(Modal::Input(InputModal {
         title: format!("Key for {name}"),
         hint: "Paste it; Enter tries it with one call. Nothing is sent before.".into(),
         text: String::new(),
@@ -335,14 +341,14 @@ pub fn ask_key(model: &mut Model, provider: &str) {
 /// A click on a row of the topmost modal.
 pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
     let quiet = model.now;
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Rewind(_)) => rewind::click(model, out, row),
         Some(Modal::Confirm(confirm)) if confirm.inert_until <= quiet => confirm.selected_yes = row == 1,
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
-        Some(Modal::Frozen(modal)) if modal.inert_until <= quiet => {
+        Some(Modal::PolicyChanged(modal)) if modal.inert_until <= quiet => {
             modal.selected = frozen::ROWS.get(row).copied().unwrap_or(modal.selected);
         }
         Some(Modal::Quit(_)) => quitting::click(model, row),
@@ -350,7 +356,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
             let id = modal.id;
-            let choices = model.approvals.entries.iter().find_map(|entry| match entry {
+            let choices = model.tab.approvals.entries.iter().find_map(|entry| match entry {
                 super::model::approvals::Entry::Approval(approval) if approval.id == id => {
                     Some(approvals::choices(approval))
                 }
@@ -368,7 +374,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
             | Modal::Text(_)
             | Modal::Input(_)
             | Modal::Trust(_)
-            | Modal::Frozen(_)
+            | Modal::PolicyChanged(_)
             | Modal::Confirm(_),
         )
         | None => {}
@@ -377,14 +383,14 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 
 /// The wheel over a modal.
 pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Text(text)) => {
             text.scroll = scroll::shifted(text.scroll, rows).min(text.lines.len().saturating_sub(1));
         }
         Some(Modal::Approval(modal)) => {
             modal.scroll = scroll::shifted(usize::from(modal.scroll), rows).min(10_000) as u16;
         }
-        Some(Modal::Frozen(modal)) => {
+        Some(Modal::PolicyChanged(modal)) => {
             modal.scroll = scroll::shifted(modal.scroll, rows).min(modal.lines.len().saturating_sub(1));
         }
         Some(Modal::Trust(modal)) => {
@@ -400,7 +406,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
 
 /// The result of a tried or stored key, for the field that waits for it.
 pub fn key_field<'a>(model: &'a mut Model, provider: &str) -> Option<&'a mut InputModal> {
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Input(input)) if input.then == InputThen::Key(provider.to_owned()) => Some(input),
         _ => None,
     }

@@ -14,6 +14,7 @@ pub mod rewind;
 pub mod selection;
 pub mod servers;
 pub mod sidebar;
+pub mod tab;
 pub mod toolsets;
 pub mod transcript;
 pub mod types;
@@ -22,7 +23,6 @@ use crate::app::msg::ModelChoice;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
-use crate::protocol::{Meter, SessionInfo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,32 +32,23 @@ pub struct Model {
     pub now: i64,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
-    /// `None` until the agent has opened one; typing works all the same.
-    pub session: Option<SessionInfo>,
-    pub turn: TurnStatus,
-    pub meter: Meter,
-    pub transcript: transcript::Transcript,
-    pub composer: composer::Composer,
-    /// Prompts that wait for the running turn to end.
-    pub queue: queue::Queue,
-    pub approvals: approvals::Inbox,
-    pub processes: processes::Processes,
-    pub sidebar: sidebar::Sidebar,
+    /// The session in view.
+    pub tab: tab::Tab,
+    /// The other ones, in the order of the title row.
+    pub parked: Vec<tab::Tab>,
+    /// How many of them stand left of the one in view.
+    pub at: usize,
+    /// Tabs made so far, for their numbers.
+    pub tab_count: u64,
+    /// The sessions that a killed window would come back with.
+    pub saved_tabs: Vec<crate::protocol::SessionId>,
+    /// Those of a window that was killed, which a key brings back.
+    pub lost_tabs: Vec<crate::protocol::SessionId>,
     pub extensions: extensions::Extensions,
-    pub policy: PolicyOnDisk,
     /// When the last key or paste came; `None` before the first.
     pub keyed_at: Option<i64>,
     /// MCP servers, by name.
     pub servers: Vec<servers::ServerRow>,
-    /// Topmost last.
-    pub modals: Vec<modal::Modal>,
-    pub focus: Pane,
-    /// What is selected in another pane than the conversation.
-    pub pane_selection: Option<selection::PaneSelection>,
-    /// The keyboard moves a selection.
-    pub copy_mode: Option<CopyMode>,
-    /// The text of the selection goes to the clipboard with the next frame.
-    pub copying: Option<Copying>,
     /// The mouse button is down.
     pub pressed: Option<Pressed>,
     /// The last press, for double and triple clicks.
@@ -81,16 +72,8 @@ pub struct Model {
     pub quit_armed: Option<i64>,
     pub demo: bool,
     pub keymap: Arc<Keymap>,
-    /// The folder the program was started in, until a session says another.
-    pub cwd: String,
     /// The person's home folder, absolute: shown as `~`.
     pub home: String,
-    /// The turn was stopped for the first queued prompt, which follows it.
-    pub sends_after_stop: bool,
-    /// Index into the queue of the prompt that the keys of the strip act on.
-    pub queue_selected: usize,
-    /// A prompt that was handed to the agent and is not durable yet.
-    pub sent: Option<Sent>,
     /// Models as last listed.
     pub choices: Vec<ModelChoice>,
     /// Models used lately, newest last.
@@ -98,10 +81,6 @@ pub struct Model {
     pub looks: Looks,
     /// Words of tools for calls of a resumed session, by tool name.
     pub tool_words: Arc<BTreeMap<String, ToolWords>>,
-    /// Another session was asked for: what is typed from now on belongs to it.
-    pub switching: bool,
-    /// The next list of sessions is for switching to one of them.
-    pub next_session: Option<Tab>,
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
     /// How much each command is used.
@@ -116,15 +95,6 @@ pub struct Model {
     pub caret: super::vi::Caret,
     /// The window title that was last set.
     pub window_title: String,
-}
-
-/// Which session of the folder, newest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tab {
-    Next,
-    Previous,
-    /// Counted from 0.
-    Nth(usize),
 }
 
 /// The files of the policy, as far as they are not what the session read.

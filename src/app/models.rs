@@ -37,7 +37,7 @@ fn value(choice: &ModelChoice) -> String {
 }
 
 fn rows(model: &Model) -> Vec<PickItem> {
-    let current = model.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
+    let current = model.tab.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
     let rows = model.choices.iter().map(|choice| PickItem {
         boost: 0,
         label: choice.model.clone(),
@@ -133,7 +133,7 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
             ring.push(name);
         }
     }
-    let current = model.session.as_ref().map(|session| session.model.as_str()).unwrap_or_default();
+    let current = model.tab.session.as_ref().map(|session| session.model.as_str()).unwrap_or_default();
     let at = ring.iter().position(|name| name == current);
     match at.map_or(ring.first(), |at| ring.get((at + 1) % ring.len())).filter(|name| *name != current).cloned() {
         Some(name) => set(model, out, &name),
@@ -168,7 +168,7 @@ pub fn provider_chosen(model: &mut Model, provider: &str) {
 
 /// One step less or more.
 pub fn step_effort(model: &mut Model, out: &mut Vec<Effect>, by: isize) {
-    let Some(session) = &model.session else { return };
+    let Some(session) = &model.tab.session else { return };
     let at = EFFORTS.iter().position(|(_, effort)| *effort == session.effort).unwrap_or_default();
     let to = at.saturating_add_signed(by).min(EFFORTS.len() - 1);
     set_effort(model, out, EFFORTS[to].0);
@@ -181,7 +181,7 @@ pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         model.notices.add(model.now, Level::Info, format!("effort is one of {names}"));
         return;
     };
-    if let Some(session) = &mut model.session {
+    if let Some(session) = &mut model.tab.session {
         session.effort = *effort;
     }
     out.push(Effect::Agent(AgentCommand::SetEffort(*effort)));
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn effort_steps_and_stops_at_the_ends() {
         let mut model = ready();
-        let effort = |model: &Model| model.session.as_ref().map(|session| session.effort);
+        let effort = |model: &Model| model.tab.session.as_ref().map(|session| session.effort);
         script(&mut model, "<A-.>");
         assert_eq!(effort(&model), Some(Effort::High));
         script(&mut model, "<A-.><A-.><A-.>");

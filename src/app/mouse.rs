@@ -28,8 +28,8 @@ pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
             Some(Pressed::Program) => tell(model, out, event),
             Some(Pressed::Border(_)) => {}
             Some(Pressed::Conversation(..) | Pressed::Surface(..)) | None => {
-                if select::is_active(model) && model.copy_mode.is_none() {
-                    model.copying = Some(Copying::Keep);
+                if select::is_active(model) && model.tab.copy_mode.is_none() {
+                    model.tab.copying = Some(Copying::Keep);
                 }
             }
         },
@@ -39,19 +39,19 @@ pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
 fn wheel(model: &mut Model, out: &mut Vec<Effect>, event: Mouse, steps: i16) {
     let rows = i32::from(steps) * WHEEL;
     let under = pane(model, event);
-    if !model.modals.is_empty() {
+    if !model.tab.modals.is_empty() {
         // What stands above a docked question is read to answer it.
         return match under.filter(|_| model.layout.docked) {
             Some(pane @ (Pane::Conversation | Pane::Terminal)) => scroll::by(model, out, pane, rows),
             _ => modals::wheel(model, out, i32::from(steps)),
         };
     }
-    let pane = under.unwrap_or(model.focus);
+    let pane = under.unwrap_or(model.tab.focus);
     if wants_mouse(model, event, pane) {
         return tell(model, out, event);
     }
-    let screen = model.processes.pane.screen.as_ref();
-    if pane == Pane::Terminal && model.processes.pane.taken_over && screen.is_some_and(|screen| screen.alternate) {
+    let screen = model.tab.processes.pane.screen.as_ref();
+    if pane == Pane::Terminal && model.tab.processes.pane.taken_over && screen.is_some_and(|screen| screen.alternate) {
         // nothing to scroll back to: the program scrolls by itself, as terminals let it
         let code = if rows < 0 { Code::Up } else { Code::Down };
         let arrow = Key { code, ctrl: false, alt: false, shift: false };
@@ -70,7 +70,7 @@ fn pane(model: &Model, event: Mouse) -> Option<Pane> {
 fn wants_mouse(model: &Model, event: Mouse, pane: Pane) -> bool {
     let asked = processes::modes(model).mouse != MouseReports::Off;
     let inside = marking::under(model, event.column, event.row).is_some_and(|(on, _)| on == Surface::Terminal);
-    pane == Pane::Terminal && model.processes.pane.taken_over && asked && !event.shift && inside
+    pane == Pane::Terminal && model.tab.processes.pane.taken_over && asked && !event.shift && inside
 }
 
 /// Tells the program what the mouse did.
@@ -102,7 +102,7 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
     let grain = grain(model, event);
     let hit = model.layout.targets.iter().rev().find(|(area, _)| area.contains(event.column, event.row));
     let hit = hit.map(|(_, hit)| hit.clone());
-    if !model.modals.is_empty() {
+    if !model.tab.modals.is_empty() {
         match hit {
             Some(Hit::ModalRow(row)) => modals::click(model, out, row),
             _ => begin(model, event, grain),
@@ -120,18 +120,19 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
         }
         // a click in the conversation selects; the composer keeps the keys until something in it is chosen
         if pane != Pane::Conversation {
-            if model.processes.pane.taken_over && pane != Pane::Terminal {
-                model.processes.pane.taken_over = false;
+            if model.tab.processes.pane.taken_over && pane != Pane::Terminal {
+                model.tab.processes.pane.taken_over = false;
             }
             focus::set(model, pane);
         }
     }
     match hit {
         Some(Hit::ToggleCell(cell)) => {
-            model.transcript.selected = Some(cell);
+            model.tab.transcript.selected = Some(cell);
             select::toggle(model, cell);
         }
         Some(Hit::ShowProcess(id)) => processes::show_process(model, id),
+        Some(Hit::Session(tab)) => super::tabs::show(model, out, tab),
         Some(Hit::OtherTerminal) => split::swap(model),
         Some(Hit::Link(target)) => {
             out.push(Effect::Copy(target));
@@ -150,10 +151,10 @@ fn begin(model: &mut Model, event: Mouse, grain: Grain) {
         if grain != Grain::Cell {
             marking::select(model, surface, at, at, grain);
         }
-    } else if let Some(at) = spot(model, event).filter(|_| model.modals.is_empty()) {
+    } else if let Some(at) = spot(model, event).filter(|_| model.tab.modals.is_empty()) {
         model.pressed = Some(Pressed::Conversation(at, grain));
         if grain != Grain::Cell {
-            model.transcript.selection = Some(Selection { from: at, to: at, grain });
+            model.tab.transcript.selection = Some(Selection { from: at, to: at, grain });
         }
     }
 }
@@ -172,7 +173,7 @@ fn drag(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
         Some(Pressed::Surface(surface, from, grain)) => {
             beyond(model, out, surface, event.row);
             if let Some(to) = marking::near(model, surface, event.column, event.row)
-                && (to != from || model.pane_selection.is_some())
+                && (to != from || model.tab.pane_selection.is_some())
             {
                 marking::select(model, surface, from, to, grain);
             }
@@ -206,9 +207,9 @@ fn drag_conversation(model: &mut Model, event: Mouse, from: Spot, grain: Grain) 
     // beyond the edges the conversation scrolls along
     let bottom = area.y + area.height;
     if event.row < area.y {
-        model.transcript.scroll -= 1;
+        model.tab.transcript.scroll -= 1;
     } else if event.row >= bottom {
-        model.transcript.scroll += 1;
+        model.tab.transcript.scroll += 1;
     }
     let inside = Mouse {
         row: event.row.clamp(area.y, bottom.saturating_sub(1)),
@@ -216,9 +217,9 @@ fn drag_conversation(model: &mut Model, event: Mouse, from: Spot, grain: Grain) 
         ..event
     };
     if let Some(to) = spot(model, inside)
-        && (to != from || model.transcript.selection.is_some())
+        && (to != from || model.tab.transcript.selection.is_some())
     {
-        model.transcript.selection = Some(Selection { from, to, grain });
+        model.tab.transcript.selection = Some(Selection { from, to, grain });
     }
 }
 
@@ -245,7 +246,7 @@ mod tests {
     fn shown() -> Model {
         let mut model = ready();
         crate::app::items::opened(&mut model, vec![user(1, "one"), user(2, "two")]);
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         model.layout.panes = vec![
             (Pane::Conversation, Area { x: 1, y: 1, width: 40, height: 10 }),
             (Pane::Sidebar, Area { x: 41, y: 1, width: 20, height: 10 }),
@@ -259,18 +260,18 @@ mod tests {
         let mut model = shown();
         update(&mut model, 0, at(5, 5, MouseKind::Wheel(-2)));
         update(&mut model, 0, at(50, 5, MouseKind::Wheel(1)));
-        assert_eq!((model.transcript.scroll, model.sidebar.scroll), (-6, 3));
+        assert_eq!((model.tab.transcript.scroll, model.tab.sidebar.scroll), (-6, 3));
     }
 
     #[test]
     fn dragging_selects_and_letting_go_copies_what_the_frame_shows() {
         let mut model = shown();
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         update(&mut model, 0, at(2, 3, MouseKind::Press));
         update(&mut model, 0, at(4, 4, MouseKind::Drag));
         let spot = |cell, column| Spot { cell, row: 0, column };
         assert_eq!(
-            model.transcript.selection,
+            model.tab.transcript.selection,
             Some(Selection { from: spot(ids[0], 1), to: spot(ids[1], 3), grain: Grain::Cell })
         );
         update(&mut model, 0, at(4, 4, MouseKind::Release));
@@ -283,10 +284,10 @@ mod tests {
     #[test]
     fn a_click_takes_the_topmost_target() {
         let mut model = shown();
-        let id = model.transcript.cells[0].id;
+        let id = model.tab.transcript.cells[0].id;
         let area = Area { x: 1, y: 3, width: 40, height: 1 };
         model.layout.targets = vec![(area, Hit::ToEnd), (area, Hit::ToggleCell(id))];
         update(&mut model, 0, at(2, 3, MouseKind::Press));
-        assert!(model.transcript.cells[0].expanded);
+        assert!(model.tab.transcript.cells[0].expanded);
     }
 }

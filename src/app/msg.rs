@@ -2,6 +2,7 @@
 
 use crate::app::model::first_run::Server;
 use crate::app::model::layout::Layout;
+use crate::app::model::tab::TabId;
 use crate::config::keymap::Key;
 use crate::exec::ProcessEvent;
 use crate::protocol::AgentEvent;
@@ -21,6 +22,13 @@ pub enum Msg {
     /// A wake-up that an effect asked for.
     Woke,
     // workers
+    /// A fact of this session, whichever is in view.
+    Of(crate::protocol::SessionId, Box<Msg>),
+    /// The engine opens this session for a tab.
+    Bound(TabId, crate::protocol::SessionId),
+    /// The sessions of a window that was killed.
+    LostTabs(Vec<crate::protocol::SessionId>),
+    /// Of the session in view.
     Agent(AgentEvent),
     Process(ProcessEvent),
     Store(StoreReply),

@@ -21,7 +21,7 @@ pub fn ask(model: &mut Model) {
 
 fn field(model: &mut Model, title: &str, hint: &str, text: String, then: InputThen) {
     let masked = matches!(then, InputThen::ServerKey(_));
-    model.modals.push(Modal::Input(InputModal {
+    model.tab.modals.push(Modal::Input(InputModal {
         title: title.to_owned(),
         hint: hint.to_owned(),
         cursor: text.chars().count(),
@@ -37,7 +37,7 @@ fn field(model: &mut Model, title: &str, hint: &str, text: String, then: InputTh
 fn ask_key(model: &mut Model, base_url: String, message: &str) {
     let title = format!("Key for {base_url}");
     field(model, &title, "Paste it; Enter asks the server with it.", String::new(), InputThen::ServerKey(base_url));
-    if let Some(Modal::Input(input)) = model.modals.last_mut() {
+    if let Some(Modal::Input(input)) = model.tab.modals.last_mut() {
         input.message = message.to_owned();
     }
 }
@@ -50,7 +50,7 @@ fn ask_model(model: &mut Model, server: OwnServer) {
 
 /// Enter in one of the fields.
 pub fn entered(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Input(input)) = model.modals.last_mut() else { return };
+    let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return };
     let text = input.text.trim().to_owned();
     let request = match &input.then {
         InputThen::Server if text.is_empty() => return "write an address first".clone_into(&mut input.message),
@@ -103,9 +103,9 @@ pub fn picked(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 
 /// Takes the field that asked away. `false`: it was left by now, and what it asked for is not wanted any more.
 fn answered(model: &mut Model, asked: impl Fn(&InputThen) -> bool) -> bool {
-    let waits = matches!(model.modals.last(), Some(Modal::Input(input)) if input.busy && asked(&input.then));
+    let waits = matches!(model.tab.modals.last(), Some(Modal::Input(input)) if input.busy && asked(&input.then));
     if waits {
-        model.modals.pop();
+        model.tab.modals.pop();
     }
     waits
 }
@@ -119,7 +119,7 @@ pub fn tried(
     outcome: Result<Server, ServerRefused>,
 ) {
     if let Err(ServerRefused::Other(why)) = outcome {
-        match model.modals.last_mut().filter(|modal| is_server_field(modal)) {
+        match model.tab.modals.last_mut().filter(|modal| is_server_field(modal)) {
             Some(Modal::Input(input)) if input.busy => {
                 input.busy = false;
                 input.message = why;
@@ -152,8 +152,8 @@ fn is_server_field(modal: &Modal) -> bool {
 
 /// The server and its model stand in the config: they answer from now on.
 pub fn used(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Result<(), String>) {
-    if model.modals.last().is_some_and(is_server_field) {
-        model.modals.pop();
+    if model.tab.modals.last().is_some_and(is_server_field) {
+        model.tab.modals.pop();
     }
     if let Err(error) = result {
         return model.notices.add(model.now, Level::Error, format!("the server was not saved: {error}"));
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(script(&mut model, "mine<ret>"), [used_with("k3y", "mine")]);
         let reply = LoadReply::ServerUsed { model: "mine".into(), result: Ok(()) };
         update(&mut model, 0, Msg::Loaded(reply));
-        assert!(model.modals.is_empty(), "{:?}", model.modals);
+        assert!(model.tab.modals.is_empty(), "{:?}", model.tab.modals);
     }
 
     #[test]
@@ -238,10 +238,10 @@ mod tests {
         let mut model = card(&[]);
         script(&mut model, "<down><ret>nowhere<ret>");
         answer(&mut model, "", Err(ServerRefused::Other("nothing answers".into())));
-        let Some(Modal::Input(input)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Input(input)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         assert_eq!((input.text.as_str(), input.message.as_str(), input.busy), ("nowhere", "nothing answers", false));
         script(&mut model, "<ret><esc>");
         assert_eq!(answer(&mut model, "", Ok(server(&["qwen"]))), [], "it was left");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 }

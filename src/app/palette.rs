@@ -96,7 +96,7 @@ fn items(model: &Model) -> Vec<PickItem> {
         };
         rows.extend(names.iter().map(|name| (group, look(name))));
     }
-    for skill in &model.sidebar.knowledge.skills {
+    for skill in &model.tab.sidebar.knowledge.skills {
         let name = format!("/{skill}");
         let group = used(&name).unwrap_or(Group::Added);
         rows.push((
@@ -169,26 +169,26 @@ fn item(model: &Model, entry: &Entry) -> PickItem {
 /// What the moment asks for, most urgent first.
 pub fn useful(model: &Model) -> Vec<Action> {
     let mut list = Vec::new();
-    if !model.approvals.entries.is_empty() {
+    if !model.tab.approvals.entries.is_empty() {
         list.push(Action::Inbox);
     }
-    let state = |wanted: &ProcessState| model.processes.rows.iter().any(|row| row.state == *wanted);
+    let state = |wanted: &ProcessState| model.tab.processes.rows.iter().any(|row| row.state == *wanted);
     if state(&ProcessState::NeedsInput) {
         list.push(Action::TakeOver);
     }
     if turn::is_running(model) {
         list.extend([Action::StopTurn, Action::Steer, Action::QueuePrompt]);
-        if model.processes.rows.iter().any(|row| !row.background && row.state == ProcessState::Running) {
+        if model.tab.processes.rows.iter().any(|row| !row.background && row.state == ProcessState::Running) {
             list.push(Action::BackgroundCommand);
         }
     }
-    if !model.queue.is_empty() {
+    if !model.tab.queue.is_empty() {
         list.push(Action::QueueStrip);
     }
-    if model.transcript.selection.is_some() {
+    if model.tab.transcript.selection.is_some() {
         list.push(Action::CopySelection);
     }
-    if model.session.as_ref().is_some_and(|session| session.model.is_empty()) {
+    if model.tab.session.as_ref().is_some_and(|session| session.model.is_empty()) {
         list.extend([Action::ProviderKey, Action::ModelPicker]);
     }
     list
@@ -196,20 +196,20 @@ pub fn useful(model: &Model) -> Vec<Action> {
 
 /// Whether an action has nothing to act on now.
 fn is_idle(model: &Model, action: Action) -> bool {
-    let processes = model.processes.rows.is_empty();
-    let cells = model.transcript.cells.is_empty();
+    let processes = model.tab.processes.rows.is_empty();
+    let cells = model.tab.transcript.cells.is_empty();
     match action {
-        Action::StopTurn | Action::Steer | Action::BackgroundCommand => matches!(model.turn, TurnStatus::Idle),
-        Action::QueueStrip | Action::QueueEdit | Action::QueueSteer | Action::QueueDrop => model.queue.is_empty(),
-        Action::Inbox => model.approvals.entries.is_empty(),
+        Action::StopTurn | Action::Steer | Action::BackgroundCommand => matches!(model.tab.turn, TurnStatus::Idle),
+        Action::QueueStrip | Action::QueueEdit | Action::QueueSteer | Action::QueueDrop => model.tab.queue.is_empty(),
+        Action::Inbox => model.tab.approvals.entries.is_empty(),
         Action::TakeOver | Action::KillProcess | Action::ForgetProcess => processes,
-        Action::NextTerminal | Action::PreviousTerminal => model.processes.rows.len() < 2,
-        Action::FindNext | Action::FindPrevious => model.transcript.find.is_none(),
-        Action::CopySelection => model.transcript.selection.is_none() && model.transcript.selected.is_none(),
+        Action::NextTerminal | Action::PreviousTerminal => model.tab.processes.rows.len() < 2,
+        Action::FindNext | Action::FindPrevious => model.tab.transcript.find.is_none(),
+        Action::CopySelection => model.tab.transcript.selection.is_none() && model.tab.transcript.selected.is_none(),
         Action::Find | Action::CopyMode | Action::Copy | Action::Expand | Action::ExpandAll | Action::Details => cells,
         Action::SelectPrevious | Action::SelectNext => cells,
-        Action::Plan => model.sidebar.plan.is_empty(),
-        Action::DraftPrevious => model.composer.drafts.is_empty(),
+        Action::Plan => model.tab.sidebar.plan.is_empty(),
+        Action::DraftPrevious => model.tab.composer.drafts.is_empty(),
         _ => false,
     }
 }
@@ -226,7 +226,7 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
             if slash.argument.is_empty() { entry.doc.to_owned() } else { format!("{}  {}", slash.argument, entry.doc) };
         rows.push((Reverse(useful.contains(&entry.action)), at(entry.name), format!("/{}", slash.name), detail));
     }
-    for skill in &model.sidebar.knowledge.skills {
+    for skill in &model.tab.sidebar.knowledge.skills {
         let name = format!("/{skill}");
         rows.push((Reverse(false), at(&name), name, "skill".into()));
     }
@@ -264,7 +264,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
 }
 
 fn write(model: &mut Model, out: &mut Vec<Effect>, command: &str) {
-    let draft = composer::whole(&model.composer);
+    let draft = composer::whole(&model.tab.composer);
     composer::set_text(model, &format!("{command}{draft}"));
     composer::changed(model, out);
 }
@@ -277,14 +277,14 @@ mod tests {
     #[test]
     fn the_palette_runs_actions_and_prepares_commands() {
         let mut model = ready();
-        model.sidebar.knowledge.skills = vec!["release-notes".into()];
+        model.tab.sidebar.knowledge.skills = vec!["release-notes".into()];
         let effects = script(&mut model, "<C-p>repaint<ret>");
         assert!(effects.contains(&Effect::Repaint), "{effects:?}");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
         script(&mut model, "text<C-p>release-notes<ret>");
-        assert_eq!(composer::text(&model.composer), "/release-notes text");
+        assert_eq!(composer::text(&model.tab.composer), "/release-notes text");
         script(&mut model, "<C-p>draft<esc>");
-        assert_eq!(composer::text(&model.composer), "/release-notes text", "a modal leaves the draft alone");
+        assert_eq!(composer::text(&model.tab.composer), "/release-notes text", "a modal leaves the draft alone");
     }
 
     fn listed(model: &Model) -> Vec<(String, String)> {
@@ -337,13 +337,13 @@ mod tests {
         assert!(rows.iter().any(|row| row.group == Scope::Lists.title() && !row.hint.is_empty()));
         assert!(rows.iter().any(|row| row.detail == "@path") && rows.iter().any(|row| row.label.starts_with("gg G")));
         let effects = script(&mut model, "<f1>repaint<ret>");
-        assert!(effects.contains(&Effect::Repaint) && model.modals.is_empty(), "{effects:?}");
+        assert!(effects.contains(&Effect::Repaint) && model.tab.modals.is_empty(), "{effects:?}");
         // A key finds what it does, and what belongs to a field does nothing here.
         script(&mut model, "<f1>shift-tab");
         let found = pickers::top(&mut model, PickerKind::Help).and_then(|picker| pickers::chosen(picker)).cloned();
         assert_eq!(found.map(|item| item.value).as_deref(), Some("approval-mode"));
         assert_eq!(script(&mut model, "<esc><f1>text object<ret>"), []);
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
         {
             let mut model = ready();
             script(&mut model, &format!("<C-p>{query}"));
-            let Some(crate::app::model::modal::Modal::Picker(picker)) = model.modals.last() else {
+            let Some(crate::app::model::modal::Modal::Picker(picker)) = model.tab.modals.last() else {
                 panic!("no picker")
             };
             let found: Vec<&str> = picker.matches.iter().map(|at| picker.items[*at].value.as_str()).take(3).collect();

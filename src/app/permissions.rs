@@ -10,7 +10,7 @@ use crate::protocol::{AgentCommand, Level};
 
 /// `/permissions`: the list; what follows it is a command to try.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
-    let title = match model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode) {
+    let title = match model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode) {
         Mode::Manual => "Permissions · ask",
         Mode::Smart => "Permissions · auto",
         Mode::Off => "Permissions · yolo",
@@ -129,7 +129,7 @@ pub fn chosen(model: &mut Model, value: &str) {
     let text = format!("{}: {}\n{} · {}", row.rule, row.action, row.scope, row.place);
     let loosens = if row.action == "allow" { "" } else { "\nWithout it, what it kept back may run." };
     let then = ConfirmThen::Revoke(Box::new(row));
-    model.modals.push(Modal::Confirm(Confirm::new(
+    model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Take a rule back",
         format!("{text}{loosens}"),
         "Take it back",
@@ -184,14 +184,14 @@ mod tests {
     }
 
     fn footnote(model: &Model) -> &str {
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         &picker.footnote
     }
 
     #[test]
     fn rules_are_listed_with_where_they_stand() {
         let model = shown();
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         let labels: Vec<&str> = picker.items.iter().map(|item| item.label.as_str()).collect();
         assert_eq!(labels, ["✓ allow terminal(git push *)", "✗ deny  browser.*", "✓ allow recursive delete"]);
         let told = "allow terminal(git push *)\neverywhere\nEnter takes it back · /h/permissions.yaml:1";
@@ -220,7 +220,7 @@ mod tests {
     fn a_rule_goes_after_a_yes_and_the_session_hears_of_it() {
         let mut model = shown();
         script(&mut model, "<ret>");
-        assert!(matches!(model.modals.last(), Some(Modal::Confirm(_))), "{:?}", model.modals);
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Confirm(_))), "{:?}", model.tab.modals);
         let nothing = script(&mut model, "<ret>");
         assert!(
             !nothing.iter().any(|effect| matches!(effect, Effect::Load(LoadRequest::Revoke { .. }))),
@@ -239,7 +239,7 @@ mod tests {
     fn a_grant_of_the_session_is_not_taken_back() {
         let mut model = shown();
         script(&mut model, "<down><down><ret>");
-        assert!(matches!(model.modals.last(), Some(Modal::Picker(_))));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))));
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("ends with it")));
     }
 }

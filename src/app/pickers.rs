@@ -6,14 +6,14 @@ use super::fuzzy::Fuzzy;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, backends, history, looks, models, own_server, palette, permissions, servers, toolsets};
+use super::{approvals, backends, history, looks, models, own_server, palette, permissions, servers, tabs, toolsets};
 use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
 pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
     let selected = items.iter().position(|item| item.current).unwrap_or_default();
     let matches = (0..items.len()).collect();
-    model.modals.push(Modal::Picker(Box::new(Picker {
+    model.tab.modals.push(Modal::Picker(Box::new(Picker {
         kind,
         title: title.to_owned(),
         query: String::new(),
@@ -28,7 +28,7 @@ pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickIte
 
 /// The picker on top, when it is of this kind.
 pub fn top(model: &mut Model, kind: PickerKind) -> Option<&mut Picker> {
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Picker(picker)) if picker.kind == kind => Some(picker),
         _ => None,
     }
@@ -89,7 +89,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Code::Enter | Code::Tab if !key.ctrl && !key.alt => return accept(model, out),
         _ => {}
     }
-    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
     if edit::line(&mut picker.query, &mut picker.cursor, key) == Edited::Changed {
         typed(model, out);
     }
@@ -97,7 +97,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The query was changed.
 pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
     filter(picker);
     if picker.kind == PickerKind::Permissions {
         return permissions::typed(model, out);
@@ -114,21 +114,21 @@ fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Pasted text narrows the list.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
-    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
     edit::insert(&mut picker.query, &mut picker.cursor, text.trim_end());
     typed(model, out);
 }
 
 /// Moves the selection.
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
-    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
     picker.selected = modals::moved(picker.selected, picker.matches.len(), movement);
     preview(model, out);
 }
 
 /// A click selects a row, on the selected one it takes it.
 pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
-    let Some(Modal::Picker(picker)) = model.modals.last_mut() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
     if row >= picker.matches.len() {
         return;
     }
@@ -142,7 +142,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 
 /// Shows what the selected row would do, where that can be seen.
 fn preview(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = model.modals.last() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last() else { return };
     let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
     match picker.kind {
         PickerKind::Skin => looks::preview_skin(model, out, &value),
@@ -157,13 +157,14 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Served
         | PickerKind::Provider
         | PickerKind::Inbox
-        | PickerKind::History => {}
+        | PickerKind::History
+        | PickerKind::Tabs => {}
     }
 }
 
 /// Closes the picker and leaves everything as it was.
 pub fn cancel(model: &mut Model) {
-    if let Some(Modal::Picker(picker)) = model.modals.pop() {
+    if let Some(Modal::Picker(picker)) = model.tab.modals.pop() {
         match picker.kind {
             PickerKind::Skin | PickerKind::Theme => looks::restore(model),
             PickerKind::Palette
@@ -176,14 +177,15 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Backends
             | PickerKind::Permissions
             | PickerKind::Inbox
-            | PickerKind::History => {}
+            | PickerKind::History
+            | PickerKind::Tabs => {}
         }
     }
 }
 
 /// Takes the selected row.
 fn accept(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Picker(picker)) = model.modals.last() else { return };
+    let Some(Modal::Picker(picker)) = model.tab.modals.last() else { return };
     let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
     let kind = picker.kind;
     // These stay open.
@@ -193,7 +195,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Permissions => return permissions::chosen(model, &value),
         _ => {}
     }
-    model.modals.pop();
+    model.tab.modals.pop();
     match kind {
         // What means something only in a list or a field is there to be read.
         PickerKind::Help if value.is_empty() => {}
@@ -207,6 +209,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),
+        PickerKind::Tabs => tabs::chosen(model, out, &value),
     }
 }
 
@@ -237,7 +240,7 @@ mod tests {
     fn every_letter_is_text_in_a_filter() {
         let mut model = crate::app::tests::ready();
         crate::app::tests::script(&mut model, "<C-p>kg Gjqyn");
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         assert_eq!(picker.query, "kg Gjqyn");
     }
 

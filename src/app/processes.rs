@@ -48,12 +48,12 @@ pub fn is_running(info: &ProcessInfo) -> bool {
 }
 
 fn foreground(model: &Model) -> impl Iterator<Item = &ProcessInfo> {
-    model.processes.rows.iter().filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
+    model.tab.processes.rows.iter().filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
 }
 
 /// A process started, changed, ended or drew something.
 pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
-    let late = |id: &ProcessId| model.processes.closed.as_ref() == Some(id);
+    let late = |id: &ProcessId| model.tab.processes.closed.as_ref() == Some(id);
     match event {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) if late(&info.id) => {}
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
@@ -63,7 +63,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
             super::quitting::ended(model, out);
         }
         ProcessEvent::Lines(id, lines) => {
-            if model.processes.pane.shown.as_ref() == Some(&id) {
+            if model.tab.processes.pane.shown.as_ref() == Some(&id) {
                 super::marking::lines(model, out, &lines);
             }
         }
@@ -77,7 +77,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Found(id, found) => super::seek::found(model, &id, found),
         ProcessEvent::Screen(id, screen) => {
             super::split::screen(model, &id, &screen);
-            if model.processes.pane.shown.as_ref() == Some(&id) {
+            if model.tab.processes.pane.shown.as_ref() == Some(&id) {
                 super::shown::screen(model, screen);
             }
         }
@@ -92,12 +92,12 @@ fn can_follow(row: &ProcessInfo, info: &ProcessInfo) -> bool {
 }
 
 fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
-    match model.processes.rows.iter_mut().find(|row| row.id == info.id) {
+    match model.tab.processes.rows.iter_mut().find(|row| row.id == info.id) {
         // What has ended never runs again.
         Some(row) if !can_follow(row, &info) => Some(row.clone()),
         Some(row) => Some(std::mem::replace(row, info)),
         None => {
-            model.processes.rows.push(info);
+            model.tab.processes.rows.push(info);
             None
         }
     }
@@ -107,7 +107,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     let is_editor = editor::is(model, &info.id);
     let asks = info.state == ProcessState::NeedsInput;
     let stopped = info.state == ProcessState::Stopped;
-    let known = model.processes.rows.iter().any(|row| row.id == info.id);
+    let known = model.tab.processes.rows.iter().any(|row| row.id == info.id);
     if !known && !info.background && matches!(info.state, ProcessState::Exited(_)) {
         // Its row has left the list with its turn.
         return;
@@ -118,7 +118,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         return;
     }
     let new = before.is_none();
-    let log = model.processes.rows.iter().find(|row| row.id == id).map(|row| row.vitals.log);
+    let log = model.tab.processes.rows.iter().find(|row| row.id == id).map(|row| row.vitals.log);
     if log == Some(LogState::Failed) && before.as_ref().is_none_or(|before| before.vitals.log != LogState::Failed) {
         let text = format!(
             "no room for the output of {} on the disk: it goes on, and its beginning and end are kept in memory",
@@ -126,7 +126,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         );
         model.notices.add(model.now, Level::Warning, text);
     }
-    let row = model.processes.rows.iter().find(|row| row.id == id);
+    let row = model.tab.processes.rows.iter().find(|row| row.id == id);
     let was = before.as_ref().map(|before| (before.vitals.origin, before.vitals.away.is_some()));
     let told = row.filter(|row| was != Some((row.vitals.origin, row.vitals.away.is_some()))).and_then(|row| {
         match (row.vitals.origin, &row.vitals.place, &row.vitals.away) {
@@ -144,7 +144,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     }
     let asked = before.as_ref().is_some_and(|before| before.state == ProcessState::NeedsInput);
     let was_stopped = before.as_ref().is_some_and(|before| before.state == ProcessState::Stopped);
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     if (new && !background && !pane.chosen && !pane.taken_over) || pane.shown.is_none() {
         show_tab(model, Some(id.clone()));
     }
@@ -156,15 +156,15 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         // The field says it.
     } else if asks && !asked {
         let text = format!("{} needs input", short(&command));
-        if !background && !model.processes.pane.touched {
+        if !background && !model.tab.processes.pane.touched {
             show_tab(model, Some(id.clone()));
-            model.processes.pane.open = true;
+            model.tab.processes.pane.open = true;
         }
         if !model.window_focused {
             out.push(Effect::Notify(text.clone()));
         }
         // Whose keys it gets already needs no word.
-        if !(model.processes.pane.taken_over && model.processes.pane.shown.as_ref() == Some(&id)) {
+        if !(model.tab.processes.pane.taken_over && model.tab.processes.pane.shown.as_ref() == Some(&id)) {
             let keys = model.keymap.keys_for("take-over");
             let how = keys.first().map(|key| format!(": {key} types into it")).unwrap_or_default();
             model.notices.about(model.now, Level::Info, About::Input(id), format!("{text}{how}"));
@@ -176,7 +176,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
 
 /// Ctrl-Z: nothing reads the keys any more, and the row says which key continues it.
 fn has_stopped(model: &mut Model, id: &ProcessId, command: &str) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     if pane.shown.as_ref() == Some(id) && pane.taken_over {
         pane.taken_over = false;
         focus::set(model, Pane::Composer);
@@ -189,13 +189,13 @@ fn has_stopped(model: &mut Model, id: &ProcessId, command: &str) {
 
 /// The table does not have this one.
 fn gone(model: &mut Model, id: &ProcessId) {
-    let was_shown = model.processes.pane.shown.as_ref() == Some(id);
-    model.processes.rows.retain(|row| row.id != *id);
+    let was_shown = model.tab.processes.pane.shown.as_ref() == Some(id);
+    model.tab.processes.rows.retain(|row| row.id != *id);
     model.notices.settled(&About::Input(id.clone()));
     if was_shown {
-        let newest = model.processes.rows.last().map(|row| row.id.clone());
+        let newest = model.tab.processes.rows.last().map(|row| row.id.clone());
         if newest.is_none() {
-            model.processes.pane.open = false;
+            model.tab.processes.pane.open = false;
         }
         show_tab(model, newest);
     }
@@ -209,13 +209,13 @@ fn short(command: &str) -> String {
 }
 
 fn exited(model: &mut Model, info: ProcessInfo) {
-    let shown = model.processes.pane.shown.as_ref() == Some(&info.id);
+    let shown = model.tab.processes.pane.shown.as_ref() == Some(&info.id);
     let (background, command) = (info.background, info.command.clone());
     let exit = match &info.state {
         ProcessState::Exited(exit) => exit.clone(),
         ProcessState::Running | ProcessState::NeedsInput | ProcessState::Stopped => return drop(put(model, info)),
     };
-    let known = model.processes.rows.iter().find(|row| row.id == info.id);
+    let known = model.tab.processes.rows.iter().find(|row| row.id == info.id);
     if known.is_some_and(|row| matches!(row.state, ProcessState::Exited(_)) && row.pid == info.pid) {
         // It was told before.
         return drop(put(model, info));
@@ -223,9 +223,9 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     model.notices.settled(&About::Input(info.id.clone()));
     let is_editor = editor::is(model, &info.id);
     put(model, info);
-    if shown && model.processes.pane.taken_over {
-        model.processes.pane.taken_over = false;
-        model.processes.pane.ended_at = Some(model.now);
+    if shown && model.tab.processes.pane.taken_over {
+        model.tab.processes.pane.taken_over = false;
+        model.tab.processes.pane.ended_at = Some(model.now);
         focus::set(model, Pane::Composer);
         if !is_editor {
             model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
@@ -245,11 +245,11 @@ fn exited(model: &mut Model, info: ProcessInfo) {
     if shown {
         super::shown::close_if_empty(model);
     }
-    let ended = model.processes.rows.iter().filter(|row| !is_running(row)).count();
+    let ended = model.tab.processes.rows.iter().filter(|row| !is_running(row)).count();
     if ended > ENDED
-        && let Some(oldest) = model.processes.rows.iter().position(|row| !is_running(row))
+        && let Some(oldest) = model.tab.processes.rows.iter().position(|row| !is_running(row))
     {
-        model.processes.rows.remove(oldest);
+        model.tab.processes.rows.remove(oldest);
     }
     close_if_done(model);
 }
@@ -261,20 +261,20 @@ pub fn turn_finished(model: &mut Model, out: &mut Vec<Effect>) {
     if !left.is_empty() {
         out.push(Effect::Process(ProcessCommand::Compare(left)));
     }
-    let keep = if model.processes.pane.touched { model.processes.pane.shown.clone() } else { None };
-    model.processes.rows.retain(|row| row.background || is_running(row) || keep.as_ref() == Some(&row.id));
+    let keep = if model.tab.processes.pane.touched { model.tab.processes.pane.shown.clone() } else { None };
+    model.tab.processes.rows.retain(|row| row.background || is_running(row) || keep.as_ref() == Some(&row.id));
     close_if_done(model);
-    let gone = model.processes.pane.shown.as_ref();
-    if gone.is_some_and(|id| !model.processes.rows.iter().any(|row| row.id == *id)) {
-        let newest = model.processes.rows.last().map(|row| row.id.clone());
+    let gone = model.tab.processes.pane.shown.as_ref();
+    if gone.is_some_and(|id| !model.tab.processes.rows.iter().any(|row| row.id == *id)) {
+        let newest = model.tab.processes.rows.last().map(|row| row.id.clone());
         show_tab(model, newest);
-        model.processes.pane.chosen = false;
+        model.tab.processes.pane.chosen = false;
     }
 }
 
 fn close_if_done(model: &mut Model) {
     let idle = !super::turn::is_running(model) && foreground(model).next().is_none();
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     if idle && pane.open && !pane.touched {
         pane.open = false;
         pane.taken_over = false;
@@ -283,7 +283,7 @@ fn close_if_done(model: &mut Model) {
 
 /// When the pane opens by itself.
 pub fn opens_at(model: &Model) -> Option<i64> {
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     if pane.open || pane.touched {
         return None;
     }
@@ -296,15 +296,15 @@ pub fn woke(model: &mut Model) {
         return;
     }
     let newest = foreground(model).last().map(|row| row.id.clone());
-    if !model.processes.pane.chosen {
+    if !model.tab.processes.pane.chosen {
         show_tab(model, newest);
     }
-    model.processes.pane.open = true;
+    model.tab.processes.pane.open = true;
 }
 
 /// Whether a command is being ended, which the rows count down.
 pub fn counts_down(model: &Model) -> bool {
-    model.processes.rows.iter().any(|row| row.vitals.ending.is_some() && is_running(row))
+    model.tab.processes.rows.iter().any(|row| row.vitals.ending.is_some() && is_running(row))
 }
 
 /// Shows a tab; scroll and screen of the one before do not belong to it.
@@ -312,7 +312,7 @@ pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
     if super::split::is_other(model, id.as_ref()) {
         return super::split::swap(model);
     }
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     if pane.shown != id {
         pane.shown = id;
         pane.screen = None;
@@ -326,30 +326,30 @@ pub fn show_tab(model: &mut Model, id: Option<ProcessId>) {
 /// Tells the process table which screens are wanted, at which size, when that changed.
 pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
     super::split::watch(model, out);
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     let wanted = match (pane.open, model.layout.terminal, &pane.shown) {
         (true, Some(size), Some(id)) if size.0 > 0 && size.1 > 0 => Some((id.clone(), size)),
         _ => None,
     };
-    if wanted == model.processes.watching {
+    if wanted == model.tab.processes.watching {
         return;
     }
     let command = match &wanted {
         Some((id, size)) => ProcessCommand::Watch(Some(id.clone()), *size),
-        None => ProcessCommand::Watch(None, model.processes.watching.as_ref().map_or((0, 0), |(_, size)| *size)),
+        None => ProcessCommand::Watch(None, model.tab.processes.watching.as_ref().map_or((0, 0), |(_, size)| *size)),
     };
     out.push(Effect::Process(command));
-    model.processes.watching = wanted;
+    model.tab.processes.watching = wanted;
 }
 
 /// Opens or closes the pane; from now on it stays as the person left it.
 pub fn toggle(model: &mut Model) {
-    let open = !model.processes.pane.open;
-    if open && model.processes.rows.is_empty() {
+    let open = !model.tab.processes.pane.open;
+    if open && model.tab.processes.rows.is_empty() {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     }
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     pane.open = open;
     pane.touched = true;
     pane.taken_over = false;
@@ -357,13 +357,13 @@ pub fn toggle(model: &mut Model) {
 
 /// Shows the next tab, or the one before.
 pub fn next(model: &mut Model, by: isize) {
-    let rows = &model.processes.rows;
+    let rows = &model.tab.processes.rows;
     if rows.is_empty() {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     }
-    let at = rows.iter().position(|row| Some(&row.id) == model.processes.pane.shown.as_ref());
-    let at = if model.processes.pane.open {
+    let at = rows.iter().position(|row| Some(&row.id) == model.tab.processes.pane.shown.as_ref());
+    let at = if model.tab.processes.pane.open {
         at.map_or(0, |at| (at + rows.len()).saturating_add_signed(by) % rows.len())
     } else {
         at.unwrap_or(0)
@@ -374,7 +374,7 @@ pub fn next(model: &mut Model, by: isize) {
 
 /// Whether the shown program needs a whole screen: an editor, or one that was taken over and draws everywhere.
 pub fn needs_screen(model: &Model) -> bool {
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     let full = pane.taken_over && pane.screen.as_ref().is_some_and(|screen| screen.alternate);
     full || pane.shown.as_ref().is_some_and(|id| editor::is(model, id))
 }
@@ -387,11 +387,11 @@ pub fn forget(model: &mut Model, out: &mut Vec<Effect>) {
     if is_running(row) {
         return out.push(Effect::Process(ProcessCommand::Forget(id)));
     }
-    model.processes.rows.retain(|row| row.id != id);
+    model.tab.processes.rows.retain(|row| row.id != id);
     out.push(Effect::Process(ProcessCommand::Forget(id)));
-    let newest = model.processes.rows.last().map(|row| row.id.clone());
+    let newest = model.tab.processes.rows.last().map(|row| row.id.clone());
     if newest.is_none() {
-        model.processes.pane.open = false;
+        model.tab.processes.pane.open = false;
     }
     show_tab(model, newest);
 }
@@ -399,7 +399,7 @@ pub fn forget(model: &mut Model, out: &mut Vec<Effect>) {
 /// Shows a process in the pane, as the person asked.
 pub fn show_process(model: &mut Model, id: ProcessId) {
     show_tab(model, Some(id));
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     pane.open = true;
     pane.touched = true;
     pane.chosen = true;
@@ -407,24 +407,26 @@ pub fn show_process(model: &mut Model, id: ProcessId) {
 
 /// `/processes`: the pane, with the focus.
 pub fn show(model: &mut Model) {
-    if model.processes.rows.is_empty() {
+    if model.tab.processes.rows.is_empty() {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     }
-    model.processes.pane.open = true;
-    model.processes.pane.touched = true;
+    model.tab.processes.pane.open = true;
+    model.tab.processes.pane.touched = true;
     focus::set(model, Pane::Terminal);
 }
 
 /// The command that the pane shows.
 pub fn shown(model: &Model) -> Option<&ProcessInfo> {
-    let id = model.processes.pane.shown.as_ref()?;
-    model.processes.rows.iter().find(|row| row.id == *id)
+    let id = model.tab.processes.pane.shown.as_ref()?;
+    model.tab.processes.rows.iter().find(|row| row.id == *id)
 }
 
 /// Whether the person looks at a command that has ended: what they ask for is not meant for another one.
 fn at_an_ended_one(model: &Model) -> bool {
-    model.focus == Pane::Terminal && model.processes.pane.open && shown(model).is_some_and(|row| !is_running(row))
+    model.tab.focus == Pane::Terminal
+        && model.tab.processes.pane.open
+        && shown(model).is_some_and(|row| !is_running(row))
 }
 
 /// All keys go to the shown program.
@@ -437,7 +439,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
         return focus::set(model, Pane::Terminal);
     }
     if !shown(model).is_some_and(is_running) {
-        let newest = model.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
+        let newest = model.tab.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
             model.notices.add(model.now, Level::Info, "no command runs that could be typed into");
             return;
@@ -446,7 +448,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     }
     let earlier = shown(model).is_some_and(|row| row.vitals.origin == Origin::Earlier);
     let stopped = shown(model).is_some_and(|row| row.state == ProcessState::Stopped);
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     pane.passing.stays |= pane.open && pane.touched;
     pane.open = true;
     pane.touched = true;
@@ -462,7 +464,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if pane.scroll > 0 {
         follow(model, out);
     }
-    let pane = &model.processes.pane;
+    let pane = &model.tab.processes.pane;
     if let Some(id) = pane.shown.clone() {
         model.notices.settled(&About::Input(id));
     }
@@ -472,7 +474,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
 /// A key while a program has the keys.
 pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if bound(model, &[Context::TakenOver], &[key]) == Bound::Action(Action::TakeOver) {
-        let pane = &mut model.processes.pane;
+        let pane = &mut model.tab.processes.pane;
         pane.taken_over = false;
         pane.handed_back = Some((key, model.now));
         focus::set(model, Pane::Composer);
@@ -485,13 +487,14 @@ pub fn taken_over_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The command that had the keys has just ended: the key that hands back was meant for it.
 pub fn just_ended(model: &Model) -> bool {
-    model.processes.pane.ended_at.is_some_and(|at| model.now - at < HANDED_BACK)
+    model.tab.processes.pane.ended_at.is_some_and(|at| model.now - at < HANDED_BACK)
 }
 
 /// The key that handed back, at once again: it is sent to the program, which keeps the keys.
 pub fn send_again(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let now = model.now;
-    let again = model.processes.pane.handed_back.take().is_some_and(|(last, at)| last == key && now - at <= SEND_AGAIN);
+    let again =
+        model.tab.processes.pane.handed_back.take().is_some_and(|(last, at)| last == key && now - at <= SEND_AGAIN);
     if again {
         take_over(model, out);
         let application = modes(model).application_cursor;
@@ -505,17 +508,17 @@ pub fn write(model: &mut Model, out: &mut Vec<Effect>, bytes: Vec<u8>) {
     if bytes.is_empty() {
         return;
     }
-    if model.processes.pane.scroll > 0 {
+    if model.tab.processes.pane.scroll > 0 {
         follow(model, out);
     }
-    if let Some(id) = model.processes.pane.shown.clone() {
+    if let Some(id) = model.tab.processes.pane.shown.clone() {
         out.push(Effect::Process(ProcessCommand::Write(id, bytes)));
     }
 }
 
 /// Shows the end of the shown program's output, and goes along with it.
 pub fn follow(model: &mut Model, out: &mut Vec<Effect>) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     pane.scroll = 0;
     pane.find = None;
     if let Some(id) = pane.shown.clone() {
@@ -525,7 +528,7 @@ pub fn follow(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// What the shown program asked its terminal for.
 pub fn modes(model: &Model) -> Modes {
-    model.processes.pane.screen.as_ref().map(|screen| screen.modes).unwrap_or_default()
+    model.tab.processes.pane.screen.as_ref().map(|screen| screen.modes).unwrap_or_default()
 }
 
 /// Text pasted into the shown program.
@@ -547,7 +550,7 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Says so when the open pane shows a command of another machine: what is asked for must not happen to another one.
 fn says_elsewhere(model: &mut Model) -> bool {
-    let open = model.processes.pane.open;
+    let open = model.tab.processes.pane.open;
     let row = shown(model).filter(|row| open && row.vitals.origin == Origin::Elsewhere);
     let Some(Vitals { place, away, .. }) = row.map(|row| row.vitals.clone()) else { return false };
     let told = match (place, away) {
@@ -568,14 +571,14 @@ pub fn ask_kill(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "this command has ended already");
         return;
     }
-    let newest = || model.processes.rows.iter().rev().find(|row| is_running(row));
+    let newest = || model.tab.processes.rows.iter().rev().find(|row| is_running(row));
     let Some(row) = shown(model).filter(|row| is_running(row)).or_else(newest) else {
         model.notices.add(model.now, Level::Info, "no command runs");
         return;
     };
     let confirm =
         Confirm::new("End a command", row.command.clone(), "End it", ConfirmThen::KillProcess(row.id.clone()));
-    model.modals.push(Modal::Confirm(confirm));
+    model.tab.modals.push(Modal::Confirm(confirm));
 }
 
 #[cfg(test)]

@@ -16,13 +16,13 @@ pub fn add(model: &mut Model, out: &mut Vec<Effect>, prompt: Sent) {
         out.push(Effect::Store(StoreJob::AddHistory(prompt.text.clone())));
     }
     let Sent { text, images } = prompt;
-    model.queue.prompts.push(Arc::new(QueuedPrompt { text, images }));
+    model.tab.queue.prompts.push(Arc::new(QueuedPrompt { text, images }));
 }
 
 /// Tells the store of changes. While no session is open, or another one opens, it waits: the place is not known yet.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.session.is_some() && !model.switching {
-        let prompts = model.queue.unheard().cloned().collect();
+    if model.tab.session.is_some() && !model.tab.opening {
+        let prompts = model.tab.queue.unheard().cloned().collect();
         save(model, out, prompts);
     }
 }
@@ -30,11 +30,11 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
 /// Makes the store have these prompts for the session that is open, and no others.
 fn save(model: &mut Model, out: &mut Vec<Effect>, prompts: Vec<Arc<QueuedPrompt>>) {
     let key = drafts::key(model);
-    let (before, saved) = &model.queue.saved;
-    let same = saved.len() == prompts.len() && prompts.iter().all(|prompt| model.queue.is_saved(prompt));
+    let (before, saved) = &model.tab.queue.saved;
+    let same = saved.len() == prompts.len() && prompts.iter().all(|prompt| model.tab.queue.is_saved(prompt));
     let moved = *before != key;
     if same && (!moved || saved.is_empty()) {
-        model.queue.saved.0 = key;
+        model.tab.queue.saved.0 = key;
         return;
     }
     let cwd = sessions::cwd(model).to_owned();
@@ -43,7 +43,7 @@ fn save(model: &mut Model, out: &mut Vec<Effect>, prompts: Vec<Arc<QueuedPrompt>
         out.push(job(before.clone(), cwd.clone(), Vec::new()));
     }
     out.push(job(key.clone(), cwd, prompts.clone()));
-    model.queue.saved = (key, prompts);
+    model.tab.queue.saved = (key, prompts);
 }
 
 fn job(session: Option<SessionId>, cwd: String, prompts: Vec<Arc<QueuedPrompt>>) -> Effect {
@@ -57,10 +57,10 @@ pub fn load(model: &Model) -> Effect {
 
 /// Stored prompts came: they go before all others, and are held.
 pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<QueuedPrompt>) {
-    if prompts.is_empty() || session != drafts::key(model) || model.queue.held > 0 {
+    if prompts.is_empty() || session != drafts::key(model) || model.tab.queue.held > 0 {
         return;
     }
-    let queue = &mut model.queue;
+    let queue = &mut model.tab.queue;
     let prompts: Vec<Arc<QueuedPrompt>> = prompts.into_iter().map(Arc::new).collect();
     queue.held = prompts.len();
     queue.saved = (session, prompts.clone());
@@ -68,53 +68,42 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     say_it_waits(model);
 }
 
-/// This session is left: what is its own stays with it in the store, without what was taken out meanwhile.
-pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
-    let queue = &model.queue;
-    let own = |(at, prompt): &(usize, &Arc<QueuedPrompt>)| *at < queue.held || queue.is_saved(prompt);
-    let waiting = queue.prompts.iter().enumerate().filter(own).map(|(_, prompt)| prompt);
-    let stays: Vec<_> = queue.given.iter().chain(waiting).cloned().collect();
-    save(model, out, stays);
-}
-
-/// Another session is open: what the store has for the one before stays there, what it has not goes on here.
-pub fn changed_session(model: &mut Model, out: &mut Vec<Effect>) {
-    let queue = std::mem::take(&mut model.queue);
-    model.queue.prompts = queue.prompts.iter().filter(|prompt| !queue.is_saved(prompt)).cloned().collect();
-    model.queue.saved.0 = drafts::key(model);
+/// The session of this tab is open and has prompts: what the store has for it comes first.
+pub fn opened(model: &mut Model, out: &mut Vec<Effect>) {
+    model.tab.queue.saved.0 = drafts::key(model);
     out.push(load(model));
 }
 
 /// Starts the oldest prompt that is not held, if nothing runs.
 pub fn send_next(model: &mut Model, out: &mut Vec<Effect>) {
-    let at = model.queue.held;
-    if model.queue.len() > at && turn::may_start(model) {
+    let at = model.tab.queue.held;
+    if model.tab.queue.len() > at && turn::may_start(model) {
         start(model, out, at);
     }
 }
 
 /// A turn went well: the next prompt starts, unless it is held.
 pub fn after_turn(model: &mut Model, out: &mut Vec<Effect>) {
-    if model.queue.len() > model.queue.held { send_next(model, out) } else { say_it_waits(model) }
+    if model.tab.queue.len() > model.tab.queue.held { send_next(model, out) } else { say_it_waits(model) }
 }
 
 /// The person says that the queue goes on: the oldest prompt starts, the others follow by themselves.
 pub fn release(model: &mut Model, out: &mut Vec<Effect>) {
-    if !model.queue.is_empty() && turn::may_start(model) {
-        model.queue.held = 0;
+    if !model.tab.queue.is_empty() && turn::may_start(model) {
+        model.tab.queue.held = 0;
         start(model, out, 0);
     }
 }
 
 fn start(model: &mut Model, out: &mut Vec<Effect>, at: usize) {
-    if let Some(QueuedPrompt { text, images }) = model.queue.take(at) {
+    if let Some(QueuedPrompt { text, images }) = model.tab.queue.take(at) {
         turn::submit(model, out, Sent { text, images });
     }
 }
 
 /// Gives the oldest prompt to the running turn.
 pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
-    if let Some(prompt) = model.queue.take(0) {
+    if let Some(prompt) = model.tab.queue.take(0) {
         give(model, out, prompt);
         say_it_is_given(model);
     }
@@ -127,14 +116,14 @@ fn say_it_is_given(model: &mut Model) {
 /// Gives a prompt to the running turn. It is kept until the turn has heard it.
 pub fn give(model: &mut Model, out: &mut Vec<Effect>, prompt: QueuedPrompt) {
     let QueuedPrompt { text, images } = prompt.clone();
-    model.queue.given.push(Arc::new(prompt));
+    model.tab.queue.given.push(Arc::new(prompt));
     out.push(Effect::Agent(AgentCommand::Steer { text, images }));
 }
 
 /// The person's words are durable. Several that came too late for a turn begin the next one together.
 pub fn heard(model: &mut Model, text: &str) {
-    model.queue.given.retain(|given| !text.contains(&given.text));
-    if model.queue.given.is_empty() {
+    model.tab.queue.given.retain(|given| !text.contains(&given.text));
+    if model.tab.queue.given.is_empty() {
         model.notices.settled(&About::Steer);
     }
 }
@@ -142,7 +131,7 @@ pub fn heard(model: &mut Model, text: &str) {
 /// The turn was stopped before it heard these: they go before all others, and are held.
 pub fn undelivered(model: &mut Model, prompts: Vec<(String, Vec<Image>)>) {
     model.notices.settled(&About::Steer);
-    let queue = &mut model.queue;
+    let queue = &mut model.tab.queue;
     let back: Vec<Arc<QueuedPrompt>> = prompts
         .into_iter()
         .map(|(text, images)| {
@@ -151,17 +140,17 @@ pub fn undelivered(model: &mut Model, prompts: Vec<(String, Vec<Image>)>) {
         })
         .collect();
     queue.held += back.len();
-    if model.focus == Pane::Queue {
-        model.queue_selected += back.len();
+    if model.tab.focus == Pane::Queue {
+        model.tab.queue_selected += back.len();
     }
     queue.prompts.splice(0..0, back);
 }
 
 /// Says that prompts wait, and what sends them.
 pub fn say_it_waits(model: &mut Model) {
-    let text = match model.queue.len() {
+    let text = match model.tab.queue.len() {
         0 => return,
-        _ if model.switching => return,
+        _ if model.tab.opening => return,
         1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
         n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
     };
@@ -172,7 +161,7 @@ pub fn say_it_waits(model: &mut Model) {
 pub fn command(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if text.is_empty() {
         strip(model);
-    } else if turn::is_running(model) || model.session.is_none() {
+    } else if turn::is_running(model) || model.tab.session.is_none() {
         add(model, out, Sent { text: text.to_owned(), images: Vec::new() });
     } else {
         turn::send(model, out, text.to_owned());
@@ -181,7 +170,7 @@ pub fn command(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 
 /// The strip of queued prompts gets the keys.
 pub fn strip(model: &mut Model) {
-    if model.queue.is_empty() {
+    if model.tab.queue.is_empty() {
         model.notices.add(model.now, Level::Info, "nothing is queued");
     } else {
         focus::set(model, Pane::Queue);
@@ -190,12 +179,12 @@ pub fn strip(model: &mut Model) {
 
 /// The selected prompt goes back into the composer; what stood there goes on the drafts ring.
 pub fn edit(model: &mut Model, out: &mut Vec<Effect>) {
-    let at = model.queue_selected;
-    if let Some(prompt) = model.queue.take(at) {
+    let at = model.tab.queue_selected;
+    if let Some(prompt) = model.tab.queue.take(at) {
         focus::set(model, Pane::Composer);
-        let replaces = !model.composer.area.is_empty();
+        let replaces = !model.tab.composer.area.is_empty();
         history::chosen(model, out, &prompt.text);
-        model.composer.images.extend(prompt.images);
+        model.tab.composer.images.extend(prompt.images);
         if replaces {
             drafts::said_aside(model);
         }
@@ -204,40 +193,40 @@ pub fn edit(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// The selected prompt goes to the running turn, or begins one.
 pub fn steer(model: &mut Model, out: &mut Vec<Effect>) {
-    let at = model.queue_selected;
+    let at = model.tab.queue_selected;
     if !turn::is_running(model) {
         if turn::may_start(model) {
             start(model, out, at);
         }
-    } else if let Some(prompt) = model.queue.take(at) {
+    } else if let Some(prompt) = model.tab.queue.take(at) {
         give(model, out, prompt);
     }
 }
 
 /// The selected prompt goes on the drafts ring; its images stay attached.
 pub fn discard(model: &mut Model) {
-    let at = model.queue_selected;
-    if let Some(prompt) = model.queue.take(at) {
+    let at = model.tab.queue_selected;
+    if let Some(prompt) = model.tab.queue.take(at) {
         drafts::push(model, paste::harmless(&prompt.text).into_owned());
-        model.composer.images.extend(prompt.images);
+        model.tab.composer.images.extend(prompt.images);
     }
 }
 
 /// The composer's prompt, which can't be sent now: queued, said to the running turn, or sent in its place.
 pub fn wait(model: &mut Model, out: &mut Vec<Effect>, text: String, busy: turn::Busy) {
-    let images = std::mem::take(&mut model.composer.images);
+    let images = std::mem::take(&mut model.tab.composer.images);
     composer::clear(model);
     match busy {
         // images alone go with the next prompt
-        _ if text.trim().is_empty() => model.composer.images = images,
+        _ if text.trim().is_empty() => model.tab.composer.images = images,
         turn::Busy::Steer => {
             give(model, out, QueuedPrompt { text, images });
             say_it_is_given(model);
         }
         turn::Busy::Interrupt => {
             add(model, out, Sent { text, images });
-            model.queue.last_to(model.queue.held);
-            model.sends_after_stop = true;
+            model.tab.queue.last_to(model.tab.queue.held);
+            model.tab.sends_after_stop = true;
             if !turn::is_stopping(model) {
                 turn::stop(model, out);
             }

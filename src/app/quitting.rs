@@ -2,20 +2,22 @@
 
 use super::effect::Effect;
 use super::modals::{self, Move};
-use super::model::Model;
 use super::model::modal::{Confirm, ConfirmThen, Modal, QuitModal, QuitRow};
-use super::{processes, sessions, turn};
+use super::model::{Model, TurnStatus};
+use super::{processes, sessions};
 use crate::config::keymap::{Code, Context, Key};
-use crate::exec::ProcessCommand;
+use crate::exec::{ProcessCommand, ProcessId, ProcessInfo};
 
 /// Quits; what still runs is said first.
 pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
     let mut rows: Vec<QuitRow> = Vec::new();
-    if turn::is_running(model) {
-        let text = "the turn of this session".to_owned();
+    let several = !model.parked.is_empty();
+    for tab in model.tabs().filter(|tab| tab.turn != TurnStatus::Idle) {
+        let text =
+            if several { format!("the turn of “{}”", tab.name()) } else { "the turn of this session".to_owned() };
         rows.push(QuitRow { id: None, text, can_stay: false, keep: false });
     }
-    let running = model.processes.rows.iter().filter(|row| processes::is_running(row));
+    let running = all(model).filter(|row| processes::is_running(row));
     rows.extend(running.map(|row| QuitRow {
         id: Some(row.id.clone()),
         text: row.command.lines().next().unwrap_or_default().to_owned(),
@@ -28,7 +30,7 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
     }
     let Some(selected) = rows.iter().position(|row| row.can_stay) else {
         let text = rows.into_iter().map(|row| row.text).collect::<Vec<_>>().join("\n");
-        model.modals.push(Modal::Confirm(Confirm::new(
+        model.tab.modals.push(Modal::Confirm(Confirm::new(
             "Quit",
             format!("Still running, and ended on leaving:\n{text}"),
             "End them and quit",
@@ -36,30 +38,34 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
         )));
         return;
     };
-    model.modals.push(Modal::Quit(QuitModal { rows, selected }));
+    model.tab.modals.push(Modal::Quit(QuitModal { rows, selected }));
+}
+
+/// The processes of all tabs.
+fn all(model: &Model) -> impl Iterator<Item = &ProcessInfo> {
+    model.tabs().flat_map(|tab| &tab.processes.rows)
 }
 
 /// Something has ended while it was asked what becomes of it: its row goes, and without another one nothing is left to ask.
 pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
-    let turn = turn::is_running(model);
-    let processes = &model.processes.rows;
+    let turn = model.tabs().any(|tab| tab.turn != TurnStatus::Idle);
+    let running: Vec<ProcessId> =
+        all(model).filter(|process| processes::is_running(process)).map(|process| process.id.clone()).collect();
     let is_open = |row: &QuitRow| match &row.id {
         None => turn,
-        Some(id) => processes.iter().any(|process| process.id == *id && processes::is_running(process)),
+        Some(id) => running.contains(id),
     };
-    let over = match model.modals.last_mut() {
+    let over = match model.tab.modals.last_mut() {
         Some(Modal::Quit(modal)) => {
             modal.rows.retain(is_open);
             modal.selected = modal.selected.min(modal.rows.len().saturating_sub(1));
             modal.rows.is_empty()
         }
-        Some(Modal::Confirm(Confirm { then: ConfirmThen::Quit, .. })) => {
-            !turn && !processes.iter().any(processes::is_running)
-        }
+        Some(Modal::Confirm(Confirm { then: ConfirmThen::Quit, .. })) => !turn && running.is_empty(),
         _ => false,
     };
     if over {
-        model.modals.pop();
+        model.tab.modals.pop();
         sessions::leave(model, out);
     }
 }
@@ -67,7 +73,7 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
 /// A key of the modal.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let movement = modals::movement(model, Context::Modal, key);
-    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Quit(modal)) = model.tab.modals.last_mut() else { return };
     match (key.code, movement) {
         (Code::Char(' ' | 'e') | Code::Left | Code::Right, _) => turn_over(modal),
         (Code::Char('a'), _) => {
@@ -75,7 +81,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
             modal.rows.iter_mut().filter(|row| row.can_stay).for_each(|row| row.keep = keep);
         }
         (Code::Esc, _) => {
-            model.modals.pop();
+            model.tab.modals.pop();
         }
         (Code::Enter, _) => leave(model, out),
         (_, Some(movement)) => modal.selected = modals::moved(modal.selected, modal.rows.len(), movement),
@@ -85,7 +91,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// A click on a row: it is selected, and a second one turns it over.
 pub fn click(model: &mut Model, row: usize) {
-    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Quit(modal)) = model.tab.modals.last_mut() else { return };
     if modal.selected == row {
         turn_over(modal);
     }
@@ -94,7 +100,7 @@ pub fn click(model: &mut Model, row: usize) {
 
 /// The wheel.
 pub fn step(model: &mut Model, rows: i32) {
-    let Some(Modal::Quit(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Quit(modal)) = model.tab.modals.last_mut() else { return };
     modal.selected = modals::moved(modal.selected, modal.rows.len(), Move::Rows(rows));
 }
 
@@ -105,14 +111,15 @@ fn turn_over(modal: &mut QuitModal) {
 }
 
 fn leave(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Quit(modal)) = model.modals.pop() else { return };
+    let Some(Modal::Quit(modal)) = model.tab.modals.pop() else { return };
     let kept = modal.rows.iter().filter(|row| row.keep).filter_map(|row| {
-        let process = model.processes.rows.iter().find(|process| row.id.as_ref() == Some(&process.id))?;
+        let process = all(model).find(|process| row.id.as_ref() == Some(&process.id))?;
         let at =
             process.vitals.place.as_ref().map_or_else(|| format!("pid {}", process.pid), |place| format!("on {place}"));
         Some((row.text.clone(), at))
     });
-    model.processes.kept = kept.collect();
+    let kept = kept.collect();
+    model.tab.processes.kept = kept;
     for row in modal.rows {
         if let Some(id) = row.id.filter(|_| row.can_stay) {
             out.push(Effect::Process(ProcessCommand::Keep(id, row.keep)));
@@ -127,7 +134,7 @@ mod tests {
     use crate::app::msg::Msg;
     use crate::app::tests::{process, ready, script};
     use crate::app::update;
-    use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
+    use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessState};
     use std::time::Duration;
 
     fn running(names: &[(&str, bool)]) -> Model {
@@ -151,7 +158,7 @@ mod tests {
         let kept: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Process(_))).collect();
         assert_eq!(kept, [&keep("a", false), &keep("b", true)]);
         assert_eq!(effects.last(), Some(&Effect::Quit(0)));
-        assert_eq!(model.processes.kept, [("b".to_owned(), "pid 1".to_owned())], "the farewell names it");
+        assert_eq!(model.tab.processes.kept, [("b".to_owned(), "pid 1".to_owned())], "the farewell names it");
     }
 
     #[test]
@@ -164,7 +171,7 @@ mod tests {
         assert!(effects.contains(&keep("a", true)) && effects.contains(&keep("b", true)), "{effects:?}");
         let mut model = running(&[("a", true)]);
         let effects = script(&mut model, "<C-d><space><esc>");
-        assert!(!effects.contains(&Effect::Quit(0)) && model.modals.is_empty());
+        assert!(!effects.contains(&Effect::Quit(0)) && model.tab.modals.is_empty());
     }
 
     #[test]
@@ -178,7 +185,7 @@ mod tests {
         script(&mut model, "<C-d><down>");
         let effects = update(&mut model, 0, ended("b"));
         assert!(!effects.contains(&Effect::Quit(0)), "{effects:?}");
-        let Some(Modal::Quit(modal)) = model.modals.last() else { panic!("no card") };
+        let Some(Modal::Quit(modal)) = model.tab.modals.last() else { panic!("no card") };
         assert_eq!((modal.rows.len(), modal.selected), (1, 0));
         let effects = update(&mut model, 0, ended("a"));
         assert_eq!(effects.last(), Some(&Effect::Quit(0)), "{effects:?}");
@@ -192,6 +199,6 @@ mod tests {
     fn what_only_ends_is_asked_about_as_before() {
         let mut model = running(&[("c", false)]);
         script(&mut model, "<C-d>");
-        assert!(matches!(model.modals.last(), Some(Modal::Confirm(_))));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Confirm(_))));
     }
 }

@@ -30,7 +30,7 @@ pub fn undo(model: &mut Model, out: &mut Vec<Effect>) {
 
 fn show(model: &mut Model, out: &mut Vec<Effect>, modal: RewindModal) {
     if is_quiet(model) {
-        model.modals.push(Modal::Rewind(Box::new(modal)));
+        model.tab.modals.push(Modal::Rewind(Box::new(modal)));
         out.push(Effect::Load(LoadRequest::RewindPoints));
     }
 }
@@ -52,14 +52,14 @@ pub fn is_quiet(model: &mut Model) -> bool {
 }
 
 fn modal(model: &mut Model) -> Option<&mut RewindModal> {
-    model.modals.iter_mut().rev().find_map(|modal| match modal {
+    model.tab.modals.iter_mut().rev().find_map(|modal| match modal {
         Modal::Rewind(modal) => Some(&mut **modal),
         _ => None,
     })
 }
 
 fn close(model: &mut Model) {
-    model.modals.retain(|modal| !matches!(modal, Modal::Rewind(_)));
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::Rewind(_)));
 }
 
 /// The prompts came.
@@ -134,7 +134,7 @@ fn confirm(modal: &mut RewindModal) {
 /// A key for the modal.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let movement = modals::movement(model, Context::Picker, key);
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     // Pages are the preview's: the list is narrowed by typing.
     let page = match key.code {
         Code::PageUp => -PAGE,
@@ -162,13 +162,13 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// The query changed.
 pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     filter(modal);
     ask(model, out);
 }
 
 fn choice_key(model: &mut Model, out: &mut Vec<Effect>, movement: Option<Move>, key: Key) {
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     let choices = modal.choices();
     let undo = modal.undo;
     let Some(confirm) = &mut modal.confirm else { return };
@@ -237,7 +237,7 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     }
     let overwrite = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Overwrite, ..asked });
     let leave = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Leave, ..asked });
-    model.modals.push(Modal::Confirm(Confirm {
+    model.tab.modals.push(Modal::Confirm(Confirm {
         no: Some(("Leave them, take back the rest".into(), leave)),
         inert_until: model.now + approvals::QUIET,
         ..Confirm::new("Files of somebody else", text, "Overwrite them too", overwrite)
@@ -247,14 +247,14 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
 /// A frame was drawn: where the preview came to rest.
 pub fn drawn(model: &mut Model) {
     let rest = model.layout.preview;
-    if let (Some(Modal::Rewind(modal)), Some(rest)) = (model.modals.last_mut(), rest) {
+    if let (Some(Modal::Rewind(modal)), Some(rest)) = (model.tab.modals.last_mut(), rest) {
         modal.scroll = rest;
     }
 }
 
 /// Moves the selection in the list, or among the choices.
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     if modal.confirm.is_some() {
         // the wheel: the choices are taken by key
         if let Move::Rows(rows) = movement {
@@ -276,7 +276,7 @@ pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
 
 /// A click selects: a row of the list, or a choice.
 pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     let choices = modal.choices();
     match &mut modal.confirm {
         Some(confirm) => {
@@ -295,7 +295,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 
 /// Pasted text joins the query.
 pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
-    let Some(Modal::Rewind(modal)) = model.modals.last_mut() else { return };
+    let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     if modal.confirm.is_none() {
         edit::insert(&mut modal.query, &mut modal.cursor, text.trim_end());
         filter(modal);
@@ -305,15 +305,15 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 
 /// The conversation is another one now. The prompt comes back to the composer; what stood there goes on the ring.
 pub fn rewound(model: &mut Model, out: &mut Vec<Effect>, rewound: Rewound) {
-    model.sidebar.files.clear();
+    model.tab.sidebar.files.clear();
     items::opened(model, rewound.items);
     if let Some((text, images)) = rewound.prompt {
         history::chosen(model, out, &text);
-        model.composer.images = images;
+        model.tab.composer.images = images;
         focus::set(model, Pane::Composer);
     }
     // A redo takes its prompt out of the composer, unless it was worked on.
-    if rewound.taken.is_some_and(|taken| taken == composer::whole(&model.composer)) {
+    if rewound.taken.is_some_and(|taken| taken == composer::whole(&model.tab.composer)) {
         composer::clear(model);
         composer::changed(model, out);
     }

@@ -6,11 +6,11 @@ use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
 use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
-use super::sessions::Tab;
+use super::tabs::Go;
 use super::{
     approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
-    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, turn, usual,
-    vi,
+    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, tabs, turn,
+    usual, vi,
 };
 use crate::config::keymap::Key;
 use crate::exec::Way;
@@ -51,19 +51,23 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Inbox => approvals::slash(model, out, argument),
         Action::ApprovalMode => approvals::next_mode(model, out),
         Action::Yolo => approvals::yolo(model, out),
-        Action::SessionNew => sessions::new_session(model, out),
+        Action::SessionNew => tabs::open(model, out, crate::protocol::Opens::New),
+        Action::SessionClear => sessions::clear(model, out),
+        Action::TabClose => tabs::close(model, out),
+        Action::TabList => tabs::list(model),
+        Action::TabsRestore => tabs::restore_lost(model, out),
         Action::SessionBrowser => sessions::browse(model, out, argument),
-        Action::NextTab => sessions::go(model, out, Tab::Next),
-        Action::PreviousTab => sessions::go(model, out, Tab::Previous),
-        Action::Tab1 => sessions::go(model, out, Tab::Nth(0)),
-        Action::Tab2 => sessions::go(model, out, Tab::Nth(1)),
-        Action::Tab3 => sessions::go(model, out, Tab::Nth(2)),
-        Action::Tab4 => sessions::go(model, out, Tab::Nth(3)),
-        Action::Tab5 => sessions::go(model, out, Tab::Nth(4)),
-        Action::Tab6 => sessions::go(model, out, Tab::Nth(5)),
-        Action::Tab7 => sessions::go(model, out, Tab::Nth(6)),
-        Action::Tab8 => sessions::go(model, out, Tab::Nth(7)),
-        Action::Tab9 => sessions::go(model, out, Tab::Nth(8)),
+        Action::NextTab => tabs::go(model, out, Go::Next),
+        Action::PreviousTab => tabs::go(model, out, Go::Previous),
+        Action::Tab1 => tabs::go(model, out, Go::Nth(0)),
+        Action::Tab2 => tabs::go(model, out, Go::Nth(1)),
+        Action::Tab3 => tabs::go(model, out, Go::Nth(2)),
+        Action::Tab4 => tabs::go(model, out, Go::Nth(3)),
+        Action::Tab5 => tabs::go(model, out, Go::Nth(4)),
+        Action::Tab6 => tabs::go(model, out, Go::Nth(5)),
+        Action::Tab7 => tabs::go(model, out, Go::Nth(6)),
+        Action::Tab8 => tabs::go(model, out, Go::Nth(7)),
+        Action::Tab9 => tabs::go(model, out, Go::Nth(8)),
         Action::Title => sessions::title(model, out, argument),
         Action::Rewind => rewind::open(model, out),
         Action::UndoExchange => rewind::undo(model, out),
@@ -120,8 +124,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::FocusRight => focus::go(model, Direction::Right),
         Action::FocusUp => focus::go(model, Direction::Up),
         Action::FocusDown => focus::go(model, Direction::Down),
-        Action::ScrollUp => scroll::by(model, out, model.focus, -1),
-        Action::ScrollDown => scroll::by(model, out, model.focus, 1),
+        Action::ScrollUp => scroll::by(model, out, model.tab.focus, -1),
+        Action::ScrollDown => scroll::by(model, out, model.tab.focus, 1),
         Action::PageUp => scroll::page(model, out, -1),
         Action::PageDown => scroll::page(model, out, 1),
         Action::ToStart => scroll::to_start(model, out),
@@ -152,8 +156,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Redraw => out.push(Effect::Repaint),
         Action::Suspend => suspend(model, out),
         Action::Quit => quitting::quit(model, out),
-        Action::Previous | Action::Up => scroll::by(model, out, model.focus, -1),
-        Action::Next | Action::Down => scroll::by(model, out, model.focus, 1),
+        Action::Previous | Action::Up => scroll::by(model, out, model.tab.focus, -1),
+        Action::Next | Action::Down => scroll::by(model, out, model.tab.focus, 1),
         Action::Close => focus::set(model, Pane::Composer),
         Action::LineStart
         | Action::LineEnd
@@ -209,12 +213,12 @@ fn some(argument: &str) -> Option<String> {
 
 /// Opens text to read.
 pub fn text(model: &mut Model, title: &str, lines: Vec<crate::text::Line>) {
-    model.modals.push(Modal::Text(TextModal { title: title.into(), lines, scroll: 0 }));
+    model.tab.modals.push(Modal::Text(TextModal { title: title.into(), lines, scroll: 0 }));
 }
 
 fn newline(model: &mut Model, out: &mut Vec<Effect>) {
     focus::set(model, Pane::Composer);
-    model.composer.area.insert_newline();
+    model.tab.composer.area.insert_newline();
     composer::changed(model, out);
 }
 
@@ -225,7 +229,7 @@ fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
 }
 
 fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
-    if model.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
+    if model.tab.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
         return report(out, Action::Export, argument);
     }
     let text = "nothing to export yet: this session has no prompt";
@@ -233,7 +237,7 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
-    if !model.policy.changes.is_empty() {
+    if !model.tab.policy.changes.is_empty() {
         let text = "nothing is read again before you decided about the policy that changed on disk";
         model.notices.add(model.now, Level::Warning, text);
         return frozen::show(model);

@@ -9,13 +9,13 @@ use crate::protocol::Level;
 
 /// Whether a search is in the terminal pane.
 pub fn here(model: &Model) -> bool {
-    model.focus == Pane::Terminal && model.processes.pane.open && model.processes.pane.shown.is_some()
+    model.tab.focus == Pane::Terminal && model.tab.processes.pane.open && model.tab.processes.pane.shown.is_some()
 }
 
 /// Asks for the words.
 pub fn open(model: &mut Model) {
-    let text = model.processes.pane.find.as_ref().map(|find| find.words.clone()).unwrap_or_default();
-    model.modals.push(Modal::Input(InputModal {
+    let text = model.tab.processes.pane.find.as_ref().map(|find| find.words.clone()).unwrap_or_default();
+    model.tab.modals.push(Modal::Input(InputModal {
         title: "Find in the output".into(),
         hint: "Enter goes to the newest line with it, then n up and N down".into(),
         cursor: text.chars().count(),
@@ -34,13 +34,13 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, words: String) {
     if words.is_empty() {
         return;
     }
-    model.processes.pane.find = Some(Seek { words, hit: None });
+    model.tab.processes.pane.find = Some(Seek { words, hit: None });
     step(model, out, Way::Up);
 }
 
 /// Goes to the next line with the words: up, or down again.
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, way: Way) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     match (&pane.find, &pane.shown) {
         (Some(find), Some(id)) => {
             pane.touched = true;
@@ -52,7 +52,7 @@ pub fn step(model: &mut Model, out: &mut Vec<Effect>, way: Way) {
 
 /// The answer: which line it is, if there was another one.
 pub fn found(model: &mut Model, id: &ProcessId, hit: Option<Hit>) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     let Some(find) = pane.find.as_mut().filter(|_| pane.shown.as_ref() == Some(id)) else { return };
     if hit.is_some() {
         find.hit = hit;
@@ -68,7 +68,7 @@ pub fn found(model: &mut Model, id: &ProcessId, hit: Option<Hit>) {
 
 /// Forgets what is looked for where the focus is; the view stays where it is. Whether anything was.
 pub fn leave(model: &mut Model) -> bool {
-    model.focus == Pane::Terminal && model.processes.pane.find.take().is_some()
+    model.tab.focus == Pane::Terminal && model.tab.processes.pane.find.take().is_some()
 }
 
 #[cfg(test)]
@@ -84,22 +84,26 @@ mod tests {
         let mut model = ready();
         update(&mut model, 0, Msg::Process(ProcessEvent::Started(process("a", true))));
         script(&mut model, "<C-t>");
-        model.focus = Pane::Terminal;
+        model.tab.focus = Pane::Terminal;
         let find = |way| Effect::Process(ProcessCommand::Find(ProcessId("a".into()), "err".into(), way));
         assert!(script(&mut model, "/err<ret>").contains(&find(Way::Up)));
         assert!(script(&mut model, "n").contains(&find(Way::Up)));
         assert!(script(&mut model, "N").contains(&find(Way::Down)));
-        assert_eq!(model.transcript.find, None, "the conversation is left alone");
+        assert_eq!(model.tab.transcript.find, None, "the conversation is left alone");
         let hit = Hit { nth: 3, of: 17 };
         update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), Some(hit))));
-        assert_eq!(model.processes.pane.find.as_ref().and_then(|find| find.hit), Some(hit));
+        assert_eq!(model.tab.processes.pane.find.as_ref().and_then(|find| find.hit), Some(hit));
         update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), None)));
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("no other line")));
         script(&mut model, "G");
-        assert_eq!(model.processes.pane.find, None, "at the end it is forgotten");
+        assert_eq!(model.tab.processes.pane.find, None, "at the end it is forgotten");
         script(&mut model, "/err<ret><esc>");
-        assert_eq!((model.processes.pane.find.clone(), model.focus), (None, Pane::Terminal), "the search alone");
+        assert_eq!(
+            (model.tab.processes.pane.find.clone(), model.tab.focus),
+            (None, Pane::Terminal),
+            "the search alone"
+        );
         script(&mut model, "<esc>");
-        assert_eq!(model.focus, Pane::Composer);
+        assert_eq!(model.tab.focus, Pane::Composer);
     }
 }

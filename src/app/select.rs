@@ -15,14 +15,14 @@ use crate::protocol::Level;
 
 /// Selects the entry above or below.
 pub fn step(model: &mut Model, by: i32) {
-    if model.focus == Pane::Queue {
-        let last = model.queue.len().saturating_sub(1);
-        model.queue_selected = super::scroll::shifted(model.queue_selected, by).min(last);
+    if model.tab.focus == Pane::Queue {
+        let last = model.tab.queue.len().saturating_sub(1);
+        model.tab.queue_selected = super::scroll::shifted(model.tab.queue_selected, by).min(last);
         return;
     }
-    let cells = &model.transcript.cells;
+    let cells = &model.tab.transcript.cells;
     let Some(last) = cells.len().checked_sub(1) else { return };
-    let current = model.transcript.selected.and_then(|id| cells.iter().rposition(|cell| cell.id == id));
+    let current = model.tab.transcript.selected.and_then(|id| cells.iter().rposition(|cell| cell.id == id));
     let at = match current {
         Some(at) => super::scroll::shifted(at, by).min(last),
         None => {
@@ -32,18 +32,18 @@ pub fn step(model: &mut Model, by: i32) {
     };
     // Calls that another one stands for are passed over; the first of them never is one.
     let thoughts = model.config.display.show_reasoning;
-    let is_shown = |at: &usize| !model.transcript.is_folded(*at, thoughts);
+    let is_shown = |at: &usize| !model.tab.transcript.is_folded(*at, thoughts);
     let at = if by > 0 { (at..cells.len()).find(is_shown).or(current) } else { (0..=at).rev().find(is_shown) };
     let Some(id) = at.map(|at| cells[at].id) else { return };
-    model.transcript.selected = Some(id);
+    model.tab.transcript.selected = Some(id);
     reveal(model, id);
 }
 
 /// Scrolls only when the cell is not on the screen.
 pub fn reveal(model: &mut Model, id: CellId) {
     if !model.layout.rows.iter().any(|row| row.1 == id) {
-        model.transcript.position = Position::Anchor { cell: id, row: 0 };
-        model.transcript.scroll = 0;
+        model.tab.transcript.position = Position::Anchor { cell: id, row: 0 };
+        model.tab.transcript.scroll = 0;
     }
 }
 
@@ -51,27 +51,27 @@ pub fn reveal(model: &mut Model, id: CellId) {
 pub fn expand(model: &mut Model) {
     let folds =
         |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. });
-    let Model { transcript, config, .. } = &*model;
+    let (transcript, config) = (&model.tab.transcript, &model.config);
     let is_shown = |at: usize| !transcript.is_folded(at, config.display.show_reasoning);
     let cells = || transcript.cells.iter().enumerate().rev();
     let last = || cells().find(|(at, cell)| folds(&cell.kind) && is_shown(*at)).map(|(_, cell)| cell.id);
-    if let Some(id) = model.transcript.selected.or_else(last) {
+    if let Some(id) = model.tab.transcript.selected.or_else(last) {
         toggle(model, id);
     }
 }
 
 /// Expands or folds an entry.
 pub fn toggle(model: &mut Model, id: CellId) {
-    if let Some(cell) = model.transcript.cell(id) {
+    if let Some(cell) = model.tab.transcript.cell(id) {
         cell.toggle();
     }
 }
 
 /// Expands or folds every tool call.
 pub fn expand_all(model: &mut Model) {
-    let all = !model.transcript.expand_all;
-    model.transcript.expand_all = all;
-    for cell in &mut model.transcript.cells {
+    let all = !model.tab.transcript.expand_all;
+    model.tab.transcript.expand_all = all;
+    for cell in &mut model.tab.transcript.cells {
         if matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. })
             && cell.expanded != all
         {
@@ -82,19 +82,19 @@ pub fn expand_all(model: &mut Model) {
 
 /// Something is selected.
 pub fn is_active(model: &Model) -> bool {
-    model.transcript.selection.is_some() || model.pane_selection.is_some()
+    model.tab.transcript.selection.is_some() || model.tab.pane_selection.is_some()
 }
 
 /// Forgets the selection and leaves copy mode.
 pub fn clear(model: &mut Model) {
-    model.transcript.selection = None;
-    model.pane_selection = None;
+    model.tab.transcript.selection = None;
+    model.tab.pane_selection = None;
     leave_copy_mode(model);
     model.pressed = None;
 }
 
 fn leave_copy_mode(model: &mut Model) {
-    if model.copy_mode.take().is_some() {
+    if model.tab.copy_mode.take().is_some() {
         model.notices.settled(&About::CopyMode);
     }
 }
@@ -103,11 +103,11 @@ fn leave_copy_mode(model: &mut Model) {
 pub fn copy(model: &mut Model, out: &mut Vec<Effect>) {
     if is_active(model) {
         // only the next frame knows the text: the selection may have moved since the last one
-        model.copying = Some(Copying::Clear);
+        model.tab.copying = Some(Copying::Clear);
         return;
     }
-    let selected = model.transcript.selected;
-    match selected.and_then(|id| model.transcript.cell(id)).map(|cell| cell.source().to_owned()) {
+    let selected = model.tab.transcript.selected;
+    match selected.and_then(|id| model.tab.transcript.cell(id)).map(|cell| cell.source().to_owned()) {
         Some(text) => out.push(Effect::Copy(text)),
         None => copy_answer(model, out, ""),
     }
@@ -116,7 +116,8 @@ pub fn copy(model: &mut Model, out: &mut Vec<Effect>) {
 /// Copies the n-th last answer.
 pub fn copy_answer(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     let nth = argument.parse::<usize>().unwrap_or(1).max(1);
-    let answers = model.transcript.cells.iter().rev().filter(|cell| matches!(cell.kind, CellKind::Assistant { .. }));
+    let answers =
+        model.tab.transcript.cells.iter().rev().filter(|cell| matches!(cell.kind, CellKind::Assistant { .. }));
     match answers.map(|cell| cell.source()).nth(nth - 1) {
         Some(text) => out.push(Effect::Copy(text.to_owned())),
         None => model.notices.add(model.now, Level::Info, "there is no answer to copy yet"),
@@ -134,13 +135,13 @@ pub fn copied(model: &mut Model, result: Result<String, String>) {
 /// A frame shows the selection: its text is known now.
 pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
     if !is_active(model) {
-        model.copying = None;
+        model.tab.copying = None;
     }
-    if model.copying.is_some() && marking::wait_for_lines(model, out) {
+    if model.tab.copying.is_some() && marking::wait_for_lines(model, out) {
         return;
     }
-    if let (Some(copying), Some(text)) = (model.copying, &model.layout.selected_text) {
-        model.copying = None;
+    if let (Some(copying), Some(text)) = (model.tab.copying, &model.layout.selected_text) {
+        model.tab.copying = None;
         if !text.is_empty() {
             out.push(Effect::Copy(text.clone()));
         }
@@ -149,10 +150,10 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
             Copying::Clear => clear(model),
         }
     }
-    if model.pane_selection.is_some() {
+    if model.tab.pane_selection.is_some() {
         marking::drawn(model);
     }
-    if let (Some(mode), Some(selection)) = (&mut model.copy_mode, &mut model.transcript.selection) {
+    if let (Some(mode), Some(selection)) = (&mut model.tab.copy_mode, &mut model.tab.transcript.selection) {
         let row = match mode.beyond {
             -1 => model.layout.rows.first(),
             1 => model.layout.rows.last(),
@@ -170,7 +171,7 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Begins to select with the keyboard in the focused pane, at the last row on the screen.
 pub fn copy_mode(model: &mut Model) {
-    if model.copy_mode.is_some() {
+    if model.tab.copy_mode.is_some() {
         clear(model);
         return;
     }
@@ -178,10 +179,10 @@ pub fn copy_mode(model: &mut Model) {
     if !marking::copy_mode(model) {
         let Some((_, cell, row)) = model.layout.rows.last() else { return };
         let spot = Spot { cell: *cell, row: *row, column: 0 };
-        model.transcript.selection = Some(Selection { from: spot, to: spot, grain: Grain::Cell });
+        model.tab.transcript.selection = Some(Selection { from: spot, to: spot, grain: Grain::Cell });
         focus::set(model, Pane::Conversation);
     }
-    model.copy_mode = Some(CopyMode::default());
+    model.tab.copy_mode = Some(CopyMode::default());
     let about = About::CopyMode;
     model.notices.about(model.now, Level::Info, about, "copy mode: h j k l w b e move, v marks, y copies, Esc leaves");
 }
@@ -257,12 +258,12 @@ fn copy_mode_usual(action: Action) -> Option<Code> {
 }
 
 fn half_pages(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
-    if model.pane_selection.is_some() {
+    if model.tab.pane_selection.is_some() {
         return marking::half_pages(model, out, by);
     }
     let rows = (model.layout.rows.len() / 2).max(1) as i32;
-    model.transcript.scroll = model.transcript.scroll.saturating_add(rows * by);
-    if let Some(mode) = &mut model.copy_mode {
+    model.tab.transcript.scroll = model.tab.transcript.scroll.saturating_add(rows * by);
+    if let Some(mode) = &mut model.tab.copy_mode {
         mode.beyond = by.signum() as i8;
     }
 }
@@ -274,8 +275,8 @@ fn width(model: &Model) -> u16 {
 
 /// The caret of copy mode goes to a place of the conversation.
 pub(super) fn move_to(model: &mut Model, to: Spot) {
-    let marking = model.copy_mode.is_some_and(|mode| mode.marking);
-    if let Some(selection) = &mut model.transcript.selection {
+    let marking = model.tab.copy_mode.is_some_and(|mode| mode.marking);
+    if let Some(selection) = &mut model.tab.transcript.selection {
         selection.to = to;
         if !marking {
             selection.from = to;
@@ -285,29 +286,29 @@ pub(super) fn move_to(model: &mut Model, to: Spot) {
 
 /// Moves the caret across; far steps stop at the edges.
 pub(super) fn across(model: &mut Model, by: i32) {
-    if model.pane_selection.is_some() {
+    if model.tab.pane_selection.is_some() {
         return marking::across(model, by);
     }
     let last = i32::from(width(model).saturating_sub(1));
-    let Some(Selection { to, .. }) = model.transcript.selection else { return };
+    let Some(Selection { to, .. }) = model.tab.transcript.selection else { return };
     let column = i32::from(to.column).saturating_add(by).clamp(0, last) as u16;
     move_to(model, Spot { column, ..to });
 }
 
 /// Moves the caret by rows; beyond the edge the pane scrolls along.
 pub(super) fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
-    if model.pane_selection.is_some() {
+    if model.tab.pane_selection.is_some() {
         return marking::down(model, out, by);
     }
-    let Some(Selection { to, .. }) = model.transcript.selection else { return };
+    let Some(Selection { to, .. }) = model.tab.transcript.selection else { return };
     let rows = &model.layout.rows;
     let at = rows.iter().position(|(_, cell, row)| (*cell, *row) == (to.cell, to.row));
     let next = at.and_then(|at| at.checked_add_signed(by as isize)).and_then(|at| rows.get(at)).copied();
     match next {
         Some((_, cell, row)) => move_to(model, Spot { cell, row, column: to.column }),
         None => {
-            model.transcript.scroll += by;
-            if let Some(mode) = &mut model.copy_mode {
+            model.tab.transcript.scroll += by;
+            if let Some(mode) = &mut model.tab.copy_mode {
                 mode.beyond = by.signum() as i8;
             }
         }
@@ -315,7 +316,7 @@ pub(super) fn down(model: &mut Model, out: &mut Vec<Effect>, by: i32) {
 }
 
 fn edge(model: &mut Model, first: bool) {
-    if model.pane_selection.is_some() {
+    if model.tab.pane_selection.is_some() {
         return marking::edge(model, first);
     }
     let rows = &model.layout.rows;
@@ -326,22 +327,22 @@ fn edge(model: &mut Model, first: bool) {
 }
 
 fn mark(model: &mut Model) {
-    if let Some(mode) = &mut model.copy_mode {
+    if let Some(mode) = &mut model.tab.copy_mode {
         mode.marking = !mode.marking;
     }
     marking::mark(model, false);
-    if let Some(selection) = &mut model.transcript.selection {
+    if let Some(selection) = &mut model.tab.transcript.selection {
         selection.from = selection.to;
         selection.grain = Grain::Cell;
     }
 }
 
 fn mark_row(model: &mut Model) {
-    if let Some(mode) = &mut model.copy_mode {
+    if let Some(mode) = &mut model.tab.copy_mode {
         mode.marking = true;
     }
     marking::mark(model, true);
-    if let Some(selection) = &mut model.transcript.selection {
+    if let Some(selection) = &mut model.tab.transcript.selection {
         selection.from = selection.to;
         selection.grain = Grain::Line;
     }
@@ -358,7 +359,7 @@ mod tests {
     fn shown() -> Model {
         let mut model = ready();
         crate::app::items::opened(&mut model, vec![user(1, "one"), user(2, "two"), user(3, "three")]);
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         model.layout.rows = vec![(1, ids[1], 0), (2, ids[2], 0)];
         model
     }
@@ -372,14 +373,14 @@ mod tests {
         assert_eq!(out, [Effect::Copy("three".into())]);
         step(&mut model, -1);
         step(&mut model, -1);
-        let first = model.transcript.cells[0].id;
-        assert_eq!(model.transcript.position, Position::Anchor { cell: first, row: 0 }, "scrolled into view");
+        let first = model.tab.transcript.cells[0].id;
+        assert_eq!(model.tab.transcript.position, Position::Anchor { cell: first, row: 0 }, "scrolled into view");
     }
 
     #[test]
     fn copy_mode_marks_rows_and_copies_the_text_of_the_frame() {
         let mut model = shown();
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         script(&mut model, "<A-v>");
         let keys_are_said =
             |model: &Model| model.notices.shown.iter().any(|notice| notice.text.starts_with("copy mode"));
@@ -389,34 +390,34 @@ mod tests {
         script(&mut model, "<A-v>kvjll");
         let spot = |cell, column| Spot { cell, row: 0, column };
         assert_eq!(
-            model.transcript.selection,
+            model.tab.transcript.selection,
             Some(Selection { from: spot(ids[1], 0), to: spot(ids[2], 2), grain: Grain::Cell })
         );
         assert_eq!(script(&mut model, "y").iter().filter(|e| matches!(e, Effect::Copy(_))).count(), 0);
         let layout = Layout { selected_text: Some("two\nthr".into()), ..Layout::default() };
         let effects = update(&mut model, 0, Msg::Drawn(Box::new(layout)));
         assert!(effects.contains(&Effect::Copy("two\nthr".into())));
-        assert_eq!(model.copy_mode, None);
+        assert_eq!(model.tab.copy_mode, None);
     }
 
     #[test]
     fn the_caret_scrolls_beyond_the_screen() {
         let mut model = shown();
-        let ids: Vec<_> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+        let ids: Vec<_> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
         script(&mut model, "<A-v>kk");
-        assert_eq!(model.transcript.scroll, -1);
+        assert_eq!(model.tab.transcript.scroll, -1);
         let rows = vec![(1, ids[0], 0), (2, ids[1], 0)];
         update(&mut model, 0, Msg::Drawn(Box::new(Layout { rows, ..Layout::default() })));
-        assert_eq!(model.transcript.selection.expect("a caret").to.cell, ids[0]);
+        assert_eq!(model.tab.transcript.selection.expect("a caret").to.cell, ids[0]);
     }
 
     #[test]
     fn expanding_bumps_the_revision() {
         let mut model = shown();
-        let before = model.transcript.cells[0].revision;
-        let id = model.transcript.cells[0].id;
+        let before = model.tab.transcript.cells[0].revision;
+        let id = model.tab.transcript.cells[0].id;
         toggle(&mut model, id);
-        let cell = &model.transcript.cells[0];
+        let cell = &model.tab.transcript.cells[0];
         assert!(cell.expanded && cell.revision > before);
     }
 }

@@ -137,7 +137,7 @@ fn items(model: &Model) -> Vec<PickItem> {
 }
 
 fn waits(model: &Model) -> bool {
-    model.policy.changes.iter().any(|change| change.name.ends_with("config.yaml"))
+    model.tab.policy.changes.iter().any(|change| change.name.ends_with("config.yaml"))
 }
 
 fn item(row: &ServerRow) -> PickItem {
@@ -215,7 +215,7 @@ fn is_on(state: ServerState) -> bool {
 /// Enter: on or off, or the login that it needs; the list stays. The change of the configuration takes its place.
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     if name == CHANGE {
-        model.modals.pop();
+        model.tab.modals.pop();
         return super::frozen::show(model);
     }
     let Some(row) = model.servers.iter().find(|row| row.name == name) else { return };
@@ -252,7 +252,7 @@ mod tests {
         script(&mut model, "/mcp<ret>");
         told(&mut model, vec![row("git", ServerState::Ready), row("time", ServerState::Off)]);
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("git: 3 tools")));
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!() };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!() };
         assert_eq!((picker.items[0].label.as_str(), picker.items[0].hint.as_str()), ("● git", "ready"));
         assert!(picker.items[0].detail.starts_with("3 tools · 1.23K tokens"), "{}", picker.items[0].detail);
         assert!(picker.footnote.contains("switches it off"));
@@ -260,7 +260,7 @@ mod tests {
         assert!(script(&mut model, "<ret>").contains(&off));
         let on = Effect::Server(ServerOrder::Switch { name: "time".into(), on: true });
         assert!(script(&mut model, "<down><ret>").contains(&on));
-        assert!(matches!(model.modals.last(), Some(Modal::Picker(_))), "the list stays");
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))), "the list stays");
         script(&mut model, "<esc>");
         let report = Effect::Load(LoadRequest::Report { name: "mcp".into(), argument: "git".into() });
         assert!(script(&mut model, "/mcp git<ret>").contains(&report));
@@ -324,7 +324,7 @@ mod tests {
         assert!(script(&mut model, "/git:greet Al with a song<ret>").contains(&wanted));
         let now = model.now;
         update(&mut model, now, Msg::Loaded(crate::app::msg::LoadReply::Prompt(Ok("Greet Al.\u{1b}[2J".into()))));
-        assert!(composer::text(&model.composer).starts_with("Greet Al."));
-        assert!(!composer::text(&model.composer).contains('\u{1b}'));
+        assert!(composer::text(&model.tab.composer).starts_with("Greet Al."));
+        assert!(!composer::text(&model.tab.composer).contains('\u{1b}'));
     }
 }

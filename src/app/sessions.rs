@@ -5,12 +5,11 @@ mod excerpt;
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::modals::{self, Move};
-pub use super::model::Tab;
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, queue, sidebar, toolsets, turn};
+use super::{composer, drafts, first_run, items, models, queue, sidebar, tabs, toolsets, turn};
 use crate::config::keymap::{Code, Context, Key};
-use crate::protocol::{AgentCommand, Item, Level, SessionId, SessionInfo};
+use crate::protocol::{AgentCommand, Item, Level, Opens, SessionId, SessionInfo};
 use crate::store::{SessionRow, StoreJob};
 
 /// Rows of a list.
@@ -20,21 +19,17 @@ const DEBOUNCE: i64 = 120;
 
 /// The working folder.
 pub fn cwd(model: &Model) -> &str {
-    model.session.as_ref().map_or(&model.cwd, |session| &session.cwd)
+    model.tab.session.as_ref().map_or(&model.tab.cwd, |session| &session.cwd)
 }
 
 /// What to call this session.
 pub fn name(model: &Model) -> String {
-    let title = model.session.as_ref().and_then(|session| session.title.clone());
-    title.filter(|title| !title.is_empty()).unwrap_or_else(|| {
-        let folder = cwd(model).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if folder.is_empty() { "Hermes".into() } else { folder.to_owned() }
-    })
+    model.tab.name()
 }
 
 /// Sets the window title when it changed: what asks comes first, then what runs.
 pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
-    let mark = if !model.approvals.entries.is_empty() {
+    let mark = if !model.tab.approvals.entries.is_empty() {
         "? "
     } else if turn::is_running(model) {
         "… "
@@ -48,61 +43,35 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// A session is open.
+/// The session of a tab is open.
 pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, page: Vec<Item>) {
-    let switched = model.session.as_ref().is_some_and(|before| before.id != session.id);
-    let ordered = std::mem::take(&mut model.switching);
-    if switched && !ordered {
-        put_away(model, out);
-    }
-    if switched {
-        turn::give_back(model, out);
-        queue::leave(model, out);
-    }
-    let typed = !model.composer.area.is_empty() && !model.composer.pristine;
+    let typed = !model.tab.composer.area.is_empty() && !model.tab.composer.pristine;
+    model.tab.opening = false;
+    model.tab.of.get_or_insert_with(|| session.id.clone());
     super::approvals::session_changed(model);
-    model.modals.retain(|modal| !matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)));
-    model.sidebar.plan.clear();
-    model.sidebar.files.clear();
-    model.meter = Default::default();
-    model.turn = TurnStatus::Idle;
-    model.sends_after_stop = false;
-    model.session = Some(session.clone());
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::Sessions(_) | Modal::Rewind(_)));
+    model.tab.sidebar.plan.clear();
+    model.tab.sidebar.files.clear();
+    model.tab.meter = Default::default();
+    model.tab.turn = TurnStatus::Idle;
+    model.tab.sends_after_stop = false;
+    model.tab.session = Some(session.clone());
     items::opened(model, page);
     changed(model, out, session);
-    if switched || drafts::key(model).is_some() {
+    if drafts::key(model).is_some() {
         if typed {
             // what was typed before it opened is its draft from now on
             drafts::touch(model);
         } else {
-            let images = std::mem::take(&mut model.composer.images);
+            let images = std::mem::take(&mut model.tab.composer.images);
             composer::clear(model);
-            model.composer.images = images;
+            model.tab.composer.images = images;
         }
         out.push(drafts::load(model));
-        queue::changed_session(model, out);
+        queue::opened(model, out);
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
     sidebar::look_again(model, out);
-    queue::send_next(model, out);
-}
-
-/// The draft of the session that is left is stored, and the composer is free for the next one.
-fn put_away(model: &mut Model, out: &mut Vec<Effect>) {
-    drafts::save(model, out);
-    // images are not part of a draft: they stay attached
-    let images = std::mem::take(&mut model.composer.images);
-    composer::clear(model);
-    model.composer.images = images;
-    model.composer.save_at = None;
-}
-
-/// The session that was asked for could not be had: this one goes on, with its draft.
-pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
-    model.switching = false;
-    if model.composer.area.is_empty() {
-        out.push(drafts::load(model));
-    }
     queue::send_next(model, out);
 }
 
@@ -110,7 +79,7 @@ pub fn kept(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     let has_model = !session.model.is_empty();
     models::remember(model, &session.model);
-    model.session = Some(session);
+    model.tab.session = Some(session);
     toolsets::changed(model, out);
     if has_model {
         model.first_run = None;
@@ -120,32 +89,27 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     window_title(model, out);
 }
 
-/// A new session; while a turn runs it is asked first.
-pub fn new_session(model: &mut Model, out: &mut Vec<Effect>) {
+/// `/clear`: a new session in the place of this one; while a turn runs it is asked first.
+pub fn clear(model: &mut Model, out: &mut Vec<Effect>) {
     if !turn::is_running(model) {
-        return begin(model, out);
+        return tabs::clear(model, out);
     }
-    model.modals.push(Modal::Confirm(Confirm::new(
-        "New session",
-        "A turn runs. It is stopped, and can be resumed with its session.",
-        "Stop it and begin a new session",
-        ConfirmThen::NewSession,
+    model.tab.modals.push(Modal::Confirm(Confirm::new(
+        "Clear",
+        "A turn is running. It is stopped, and its session can be resumed.",
+        "Stop it and start a new session",
+        ConfirmThen::Clear,
     )));
 }
 
-/// Begins a new session.
-pub fn begin(model: &mut Model, out: &mut Vec<Effect>) {
-    turn::stop(model, out);
-    out.push(Effect::Agent(AgentCommand::New));
-    switching(model, out);
-}
-
-/// `/fork`: a new session with the conversation of this one.
+/// `/fork`: a tab with the conversation of this one.
 pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
-    if super::rewind::is_quiet(model) {
-        out.push(Effect::Agent(AgentCommand::Fork));
-        put_away(model, out);
-        model.switching = true;
+    if !super::rewind::is_quiet(model) {
+        return;
+    }
+    match drafts::key(model) {
+        Some(id) => tabs::open(model, out, Opens::Fork(id)),
+        None => model.notices.add(model.now, Level::Info, "nothing to fork yet: this session has no prompt"),
     }
 }
 
@@ -157,42 +121,19 @@ pub fn open_elsewhere(model: &mut Model, id: SessionId, pid: i64) {
     );
     let mut confirm = Confirm::new("Open in another window", text, "Fork", ConfirmThen::ForkOf(id.clone()));
     confirm.no = Some(("Read".into(), ConfirmThen::ReadSession(id)));
-    model.modals.push(Modal::Confirm(confirm));
-}
-
-/// Goes on in a copy of another session.
-pub fn fork_of(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
-    turn::stop(model, out);
-    out.push(Effect::Agent(AgentCommand::ForkOf(id)));
-    switching(model, out);
-}
-
-fn resume(model: &mut Model, out: &mut Vec<Effect>, id: &str) {
-    if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
-        model.notices.add(model.now, Level::Info, "this session is open");
-        return;
-    }
-    turn::stop(model, out);
-    out.push(Effect::Agent(AgentCommand::Resume(id.into())));
-    switching(model, out);
-}
-
-/// From now on what is written belongs to the session that opens.
-fn switching(model: &mut Model, out: &mut Vec<Effect>) {
-    put_away(model, out);
-    model.switching = true;
+    model.tab.modals.push(Modal::Confirm(confirm));
 }
 
 /// The browser, with a query.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
     let cursor = query.chars().count();
     let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
-    model.modals.push(Modal::Sessions(Box::new(browser)));
+    model.tab.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
 
 fn browser(model: &mut Model) -> Option<&mut SessionBrowser> {
-    match model.modals.last_mut() {
+    match model.tab.modals.last_mut() {
         Some(Modal::Sessions(browser)) => Some(browser),
         _ => None,
     }
@@ -218,9 +159,6 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// A list came.
 pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>) {
-    if let Some(tab) = model.next_session.take() {
-        return switch(model, out, &rows, tab);
-    }
     let Some(browser) = browser(model) else { return };
     if browser.query != query {
         return;
@@ -259,7 +197,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let Some(browser) = browser(model) else { return };
     match key.code {
         Code::Esc => {
-            model.modals.pop();
+            model.tab.modals.pop();
         }
         Code::Enter => accept(model, out),
         Code::Tab => {
@@ -316,13 +254,13 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(browser) = browser(model) else { return };
     let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) else { return };
-    model.modals.pop();
-    resume(model, out, &id);
+    model.tab.modals.pop();
+    tabs::open(model, out, Opens::Resume(id.as_str().into()));
 }
 
 fn rename(model: &mut Model, out: &mut Vec<Effect>) {
     let selected = browser(model).and_then(|browser| browser.rows.get(browser.selected)).map(|row| row.id.clone());
-    if selected.is_some() && selected == model.session.as_ref().map(|session| session.id.0.clone()) {
+    if selected.is_some() && selected == model.tab.session.as_ref().map(|session| session.id.0.clone()) {
         title(model, out, "");
     } else {
         model.notices.add(model.now, Level::Info, "resume the session first, then give it a title");
@@ -333,11 +271,11 @@ fn ask_delete(model: &mut Model) {
     let Some(browser) = browser(model) else { return };
     let Some(row) = browser.rows.get(browser.selected) else { return };
     let (id, title) = (row.id.clone(), row.title.clone().unwrap_or_else(|| row.preview.clone()));
-    if model.session.as_ref().is_some_and(|session| session.id.0 == id) {
-        model.notices.add(model.now, Level::Info, "the open session cannot be deleted: switch to another first");
+    if model.tabs().any(|tab| tab.of.as_ref().is_some_and(|session| session.0 == id)) {
+        model.notices.add(model.now, Level::Info, "an open session cannot be deleted: close its tab first");
         return;
     }
-    model.modals.push(Modal::Confirm(Confirm::new(
+    model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Delete a session",
         title,
         "Delete it for good",
@@ -355,37 +293,14 @@ pub fn delete(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
     preview(model, out);
 }
 
-/// Goes to another session of this folder.
-pub fn go(model: &mut Model, out: &mut Vec<Effect>, tab: Tab) {
-    model.next_session = Some(tab);
-    let here = Some(cwd(model).to_owned());
-    out.push(Effect::Store(StoreJob::ListSessions { query: String::new(), here, limit: LIMIT }));
-}
-
-fn switch(model: &mut Model, out: &mut Vec<Effect>, rows: &[SessionRow], tab: Tab) {
-    let current = model.session.as_ref().map(|session| session.id.0.as_str());
-    let at = rows.iter().position(|row| Some(row.id.as_str()) == current);
-    let to = match (tab, at) {
-        (Tab::Nth(nth), _) => nth,
-        (Tab::Next, Some(at)) => (at + 1) % rows.len(),
-        (Tab::Previous, Some(at)) => (at + rows.len() - 1) % rows.len(),
-        // an empty session is not in the list yet
-        (Tab::Next | Tab::Previous, None) => 0,
-    };
-    match rows.get(to).filter(|row| Some(row.id.as_str()) != current).map(|row| row.id.clone()) {
-        Some(id) => resume(model, out, &id),
-        None => model.notices.add(model.now, Level::Info, "no other session there in this folder"),
-    }
-}
-
 /// `/title`: sets it, or asks for it.
 pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if !text.is_empty() {
         out.push(Effect::Agent(AgentCommand::SetTitle(text.to_owned())));
         return;
     }
-    let text = model.session.as_ref().and_then(|session| session.title.clone()).unwrap_or_default();
-    model.modals.push(Modal::Input(InputModal {
+    let text = model.tab.session.as_ref().and_then(|session| session.title.clone()).unwrap_or_default();
+    model.tab.modals.push(Modal::Input(InputModal {
         title: "Title of the session".into(),
         hint: "Enter sets it".into(),
         cursor: text.chars().count(),
@@ -398,13 +313,13 @@ pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     }));
 }
 
-/// Leaves; the draft, the queue and what is shown are stored first.
+/// Leaves; drafts and queues of all tabs are stored first. The engine closes the sessions.
 pub fn leave(model: &mut Model, out: &mut Vec<Effect>) {
-    model.switching = false;
-    drafts::save(model, out);
-    queue::settle(model, out);
-    // Closing stops the turn; stopped by the person it would stand in the log as theirs.
-    out.push(Effect::Agent(AgentCommand::Close));
+    tabs::each(model, out, |model, out| {
+        model.tab.opening = false;
+        drafts::save(model, out);
+        queue::settle(model, out);
+    });
     out.push(Effect::Quit(0));
 }
 

@@ -109,7 +109,7 @@ mod tests {
             let found = (
                 count(&|command| *command == AgentCommand::Steer { text: "more".into(), images: Vec::new() }),
                 count(&|command| *command == AgentCommand::Stop { force: false }),
-                model.queue.len(),
+                model.tab.queue.len(),
             );
             assert_eq!(found, (steers, stops, queued), "{mode}");
         }
@@ -129,6 +129,6 @@ mod tests {
         let effects = update(&mut model, 2, Msg::Agent(AgentEvent::TurnFinished(outcome)));
         let sent = AgentCommand::Submit { text: "instead".into(), images: Vec::new() };
         assert!(effects.contains(&Effect::Agent(sent)), "{effects:?}");
-        assert!(model.queue.is_empty());
+        assert!(model.tab.queue.is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// The screen of the shown command came.
 pub fn screen(model: &mut Model, screen: Arc<Snapshot>) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     let end = screen.last_line.saturating_add(screen.below as i64);
     if screen.below == 0 {
         pane.end = end;
@@ -23,7 +23,7 @@ pub fn screen(model: &mut Model, screen: Arc<Snapshot>) {
 /// A program that had the whole screen has ended and left nothing on it: the pane that it was given goes.
 pub fn close_if_empty(model: &mut Model) {
     let ended = processes::shown(model).is_some_and(|row| !processes::is_running(row));
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     let blank = pane.screen.as_ref().is_some_and(|screen| screen.is_blank());
     if ended && blank && pane.open && pane.passing.full && !pane.passing.stays {
         (pane.open, pane.touched) = (false, false);
@@ -61,7 +61,7 @@ mod tests {
         let (mut at, steps) = (Vec::new(), [(100, 0), (40, 60), (40, 65), (90, 15), (103, 2), (105, 0), (80, 25)]);
         for (last_line, below) in steps {
             came(&mut model, with_text(last_line, below));
-            at.push((model.processes.pane.scroll, model.processes.pane.fresh));
+            at.push((model.tab.processes.pane.scroll, model.tab.processes.pane.fresh));
         }
         assert_eq!(at, [(0, 0), (60, 0), (65, 5), (15, 5), (2, 2), (0, 0), (25, 0)]);
     }
@@ -79,13 +79,13 @@ mod tests {
                 script(&mut model, "<C-t>");
             }
             script(&mut model, "<f9>");
-            assert!(model.processes.pane.open && model.focus == Pane::Terminal);
+            assert!(model.tab.processes.pane.open && model.tab.focus == Pane::Terminal);
             came(&mut model, Snapshot { alternate: full, ..with_text(1, 0) });
             let exit = Exit { code: 0, reason: ExitReason::Exited, duration: std::time::Duration::ZERO };
             let ended = crate::exec::ProcessInfo { state: ProcessState::Exited(exit), ..process("a", false) };
             update(&mut model, 0, Msg::Process(ProcessEvent::Exited(ended)));
             came(&mut model, if left { with_text(1, 0) } else { Snapshot::default() });
-            assert_eq!(model.processes.pane.open, stays, "{opened} {full} {left}");
+            assert_eq!(model.tab.processes.pane.open, stays, "{opened} {full} {left}");
         }
     }
 }

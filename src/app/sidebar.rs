@@ -11,9 +11,9 @@ pub const WIDE: u16 = 120;
 
 /// Shows or hides the sidebar.
 pub fn toggle(model: &mut Model) {
-    let shown = model.sidebar.shown.unwrap_or(model.size.0 >= WIDE);
-    model.sidebar.shown = Some(!shown);
-    if shown && model.focus == Pane::Sidebar {
+    let shown = model.tab.sidebar.shown.unwrap_or(model.size.0 >= WIDE);
+    model.tab.sidebar.shown = Some(!shown);
+    if shown && model.tab.focus == Pane::Sidebar {
         focus::set(model, Pane::Composer);
     }
 }
@@ -21,12 +21,12 @@ pub fn toggle(model: &mut Model) {
 /// A tool changed files.
 pub fn changed_files(model: &mut Model, diffs: &[FileDiff]) {
     for diff in diffs {
-        match model.sidebar.files.iter_mut().find(|(path, _, _)| *path == diff.path) {
+        match model.tab.sidebar.files.iter_mut().find(|(path, _, _)| *path == diff.path) {
             Some((_, added, removed)) => {
                 *added += diff.added;
                 *removed += diff.removed;
             }
-            None => model.sidebar.files.push((diff.path.clone(), diff.added, diff.removed)),
+            None => model.tab.sidebar.files.push((diff.path.clone(), diff.added, diff.removed)),
         }
     }
 }
@@ -34,31 +34,31 @@ pub fn changed_files(model: &mut Model, diffs: &[FileDiff]) {
 /// A command ended, or a turn: it may have changed or put back files that tools changed before.
 pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
     out.push(Effect::Load(LoadRequest::Git));
-    if !model.sidebar.files.is_empty() {
+    if !model.tab.sidebar.files.is_empty() {
         out.push(Effect::Load(LoadRequest::Files));
     }
 }
 
 /// What the files of the open session differ in now. One that could not be compared keeps what was known of it.
 pub fn files(model: &mut Model, session: &SessionId, mut files: Vec<(String, u32, u32)>) {
-    if model.session.as_ref().is_none_or(|open| open.id != *session) {
+    if model.tab.session.as_ref().is_none_or(|open| open.id != *session) {
         return;
     }
     for file in files.iter_mut().filter(|file| (file.1, file.2) == (0, 0)) {
-        if let Some(known) = model.sidebar.files.iter().find(|known| known.0 == file.0) {
+        if let Some(known) = model.tab.sidebar.files.iter().find(|known| known.0 == file.0) {
             file.clone_from(known);
         }
     }
-    model.sidebar.files = files;
+    model.tab.sidebar.files = files;
 }
 
 /// `/plan`.
 pub fn plan(model: &mut Model) {
-    if model.sidebar.plan.is_empty() {
+    if model.tab.sidebar.plan.is_empty() {
         model.notices.add(model.now, Level::Info, "there is no plan yet");
         return;
     }
-    let lines = model.sidebar.plan.iter().map(|entry| {
+    let lines = model.tab.sidebar.plan.iter().map(|entry| {
         let (mark, role) = match entry.status {
             TodoStatus::Completed => ("✓ ", Role::Good),
             TodoStatus::InProgress => ("▸ ", Role::Accent),
@@ -94,7 +94,7 @@ mod tests {
             let mut model = ready();
             model.size.0 = width;
             script(&mut model, "<f7>");
-            assert_eq!(model.sidebar.shown, Some(shown), "{width}");
+            assert_eq!(model.tab.sidebar.shown, Some(shown), "{width}");
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
         let mut model = ready();
         let diff = |path: &str, added, removed| FileDiff { path: path.into(), added, removed, ..FileDiff::default() };
         changed_files(&mut model, &[diff("a", 1, 2), diff("b", 1, 0), diff("a", 3, 0)]);
-        assert_eq!(model.sidebar.files, [("a".into(), 4, 2), ("b".into(), 1, 0)]);
+        assert_eq!(model.tab.sidebar.files, [("a".into(), 4, 2), ("b".into(), 1, 0)]);
     }
 
     #[test]
@@ -118,15 +118,15 @@ mod tests {
             out
         };
         assert_eq!(looked(&model), [Effect::Load(LoadRequest::Git)], "there is nothing to look up");
-        model.sidebar.files = vec![("a".into(), 4, 2), ("b".into(), 1, 0), ("big".into(), 9, 9)];
+        model.tab.sidebar.files = vec![("a".into(), 4, 2), ("b".into(), 1, 0), ("big".into(), 9, 9)];
         assert_eq!(looked(&model), [Effect::Load(LoadRequest::Git), Effect::Load(LoadRequest::Files)]);
         let reply = |session: &str| {
             let files = vec![("a".into(), 1, 1), ("big".into(), 0, 0)];
             Msg::Loaded(LoadReply::Files { session: session.into(), files })
         };
         update(&mut model, 0, reply("another"));
-        assert_eq!(model.sidebar.files.len(), 3, "an answer about another session is late");
+        assert_eq!(model.tab.sidebar.files.len(), 3, "an answer about another session is late");
         update(&mut model, 0, reply("s"));
-        assert_eq!(model.sidebar.files, [("a".into(), 1, 1), ("big".into(), 9, 9)]);
+        assert_eq!(model.tab.sidebar.files, [("a".into(), 1, 1), ("big".into(), 9, 9)]);
     }
 }

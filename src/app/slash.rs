@@ -29,7 +29,8 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         composer::clear(model);
         drafts::touch(model);
         drafts::save(model, out);
-    } else if let Some(skill) = model.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word)) {
+    } else if let Some(skill) = model.tab.sidebar.knowledge.skills.iter().find(|skill| skill.eq_ignore_ascii_case(word))
+    {
         let name = format!("/{skill}");
         let prompt = format!("Use the skill \"{skill}\". {argument}");
         uses::record(model, out, &name);
@@ -59,7 +60,7 @@ fn closest(model: &Model, word: &str) -> Option<String> {
     let word = word.to_lowercase();
     let slashes = ACTIONS.iter().filter_map(|entry| entry.slash);
     let names = slashes.flat_map(|slash| std::iter::once(slash.name).chain(slash.aliases.iter().copied()));
-    let skills = model.sidebar.knowledge.skills.iter().map(String::as_str);
+    let skills = model.tab.sidebar.knowledge.skills.iter().map(String::as_str);
     let plugins = model.extensions.commands.iter().map(|command| command.name.as_str());
     let near = names.chain(skills).chain(plugins).map(|name| {
         let distance = if name.starts_with(&word) { 1 } else { distance(&word, name) };
@@ -131,7 +132,7 @@ mod tests {
             let said = &model.notices.shown.last().expect("a notice").text;
             assert_eq!(said.contains("did you mean"), near.is_some(), "{said}");
             assert!(near.is_none_or(|near| said.contains(near)), "{said}");
-            assert_eq!(composer::text(&model.composer), format!("{typed} x"));
+            assert_eq!(composer::text(&model.tab.composer), format!("{typed} x"));
         }
     }
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// Shows a second terminal beside the first, or one again.
 pub fn toggle(model: &mut Model) {
-    if model.processes.pane.beside.take().is_some() {
+    if model.tab.processes.pane.beside.take().is_some() {
         return;
     }
-    let shown = model.processes.pane.shown.clone();
+    let shown = model.tab.processes.pane.shown.clone();
     // The tab to the right, else the one to the left, and so on; of those that still run before the others.
-    let rows = &model.processes.rows;
+    let rows = &model.tab.processes.rows;
     let at = rows.iter().position(|row| Some(&row.id) == shown.as_ref()).unwrap_or(rows.len());
     let others = || rows.iter().skip(at + 1).chain(rows.iter().take(at).rev());
     let other = others().find(|row| processes::is_running(row)).or_else(|| others().next());
@@ -24,14 +24,14 @@ pub fn toggle(model: &mut Model) {
         model.notices.add(model.now, Level::Info, "two commands are needed to show them side by side");
         return;
     };
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     pane.beside = Some(Beside { id, screen: None, first: false });
     (pane.open, pane.touched, pane.chosen) = (true, true, true);
 }
 
 /// The keys go to the other of two terminals; nothing moves on the screen.
 pub fn swap(model: &mut Model) {
-    let pane = &mut model.processes.pane;
+    let pane = &mut model.tab.processes.pane;
     let Some(beside) = &mut pane.beside else { return };
     let Some(shown) = pane.shown.replace(beside.id.clone()) else { return };
     beside.id = shown;
@@ -42,19 +42,19 @@ pub fn swap(model: &mut Model) {
 
 /// Whether this is the second of two.
 pub fn is_other(model: &Model, id: Option<&ProcessId>) -> bool {
-    model.processes.pane.beside.as_ref().is_some_and(|beside| Some(&beside.id) == id)
+    model.tab.processes.pane.beside.as_ref().is_some_and(|beside| Some(&beside.id) == id)
 }
 
 /// A screen came.
 pub fn screen(model: &mut Model, id: &ProcessId, screen: &Arc<Snapshot>) {
-    if let Some(beside) = model.processes.pane.beside.as_mut().filter(|beside| beside.id == *id) {
+    if let Some(beside) = model.tab.processes.pane.beside.as_mut().filter(|beside| beside.id == *id) {
         beside.screen = Some(Arc::clone(screen));
     }
 }
 
 /// Tells which second screen is wanted, when that changed; one whose command left the list is shown no more.
 pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
-    let all = &mut model.processes;
+    let all = &mut model.tab.processes;
     let listed = |beside: &Beside| all.rows.iter().any(|row| row.id == beside.id);
     if all.pane.beside.as_ref().is_some_and(|beside| !listed(beside)) {
         all.pane.beside = None;
@@ -89,7 +89,7 @@ mod tests {
 
     fn shown(model: &Model, id: &str, rows: usize) -> Msg {
         let rows = vec![crate::text::Line::default(); rows];
-        assert!(model.processes.pane.open);
+        assert!(model.tab.processes.pane.open);
         Msg::Process(ProcessEvent::Screen(ProcessId(id.into()), Arc::new(Snapshot { rows, ..Snapshot::default() })))
     }
 
@@ -100,9 +100,9 @@ mod tests {
             for id in ["a", "b", "c"] {
                 started(&mut model, id);
             }
-            model.processes.pane.shown = Some(ProcessId(shown.into()));
+            model.tab.processes.pane.shown = Some(ProcessId(shown.into()));
             toggle(&mut model);
-            let got = model.processes.pane.beside.as_ref().map(|beside| beside.id.0.as_str());
+            let got = model.tab.processes.pane.beside.as_ref().map(|beside| beside.id.0.as_str());
             assert_eq!(got, Some(beside), "beside {shown}");
         }
     }
@@ -112,7 +112,7 @@ mod tests {
         let mut model = ready();
         started(&mut model, "a");
         script(&mut model, "<C-x>|");
-        assert_eq!(model.processes.pane.beside, None, "one is not two");
+        assert_eq!(model.tab.processes.pane.beside, None, "one is not two");
         started(&mut model, "b");
         script(&mut model, "<C-t><C-x>|");
         let layout = Layout { terminal: Some((40, 9)), beside: Some((39, 9)), ..Layout::default() };
@@ -124,11 +124,11 @@ mod tests {
         update(&mut model, 0, first);
         update(&mut model, 0, second);
         let rows = |screen: &Option<Arc<Snapshot>>| screen.as_ref().map(|screen| screen.rows.len());
-        let pane = &model.processes.pane;
+        let pane = &model.tab.processes.pane;
         assert_eq!((rows(&pane.screen), rows(&pane.beside.as_ref().unwrap().screen)), (Some(1), Some(2)));
         let effects = script(&mut model, "<C-x>\\");
         assert!(effects.contains(&watch("b", (40, 9))) && effects.contains(&beside("a", (39, 9))), "{effects:?}");
-        let pane = &model.processes.pane;
+        let pane = &model.tab.processes.pane;
         assert_eq!(rows(&pane.screen), Some(2), "its screen goes along");
         assert!(pane.beside.as_ref().unwrap().first, "nothing moves");
         let effects = script(&mut model, "<C-x>|");

@@ -23,18 +23,18 @@ pub fn all(model: &Model) -> &'static [&'static str] {
 
 /// Whether they are on the screen.
 pub fn are_shown(model: &Model) -> bool {
-    model.first_run.is_none() && model.transcript.cells.is_empty()
+    model.first_run.is_none() && model.tab.transcript.cells.is_empty()
 }
 
 /// The one that stands in the composer.
 pub fn taken(model: &Model) -> Option<usize> {
-    let text = composer::text(&model.composer);
+    let text = composer::text(&model.tab.composer);
     all(model).iter().position(|prompt| *prompt == text)
 }
 
 /// Puts one into the composer, unless something else is written there.
 pub fn take(model: &mut Model, row: usize) {
-    let is_free = composer::is_empty(&model.composer) || taken(model).is_some();
+    let is_free = composer::is_empty(&model.tab.composer) || taken(model).is_some();
     if let Some(prompt) = all(model).get(row).filter(|_| is_free) {
         composer::set_text(model, prompt);
     }
@@ -43,11 +43,11 @@ pub fn take(model: &mut Model, row: usize) {
 /// Down from an empty composer takes the first, then the next; Up goes back, at last to the empty composer. `false`: the
 /// key means something else.
 pub fn step(model: &mut Model, down: bool) -> bool {
-    if !are_shown(model) || model.composer.history.at.is_some() {
+    if !are_shown(model) || model.tab.composer.history.at.is_some() {
         return false;
     }
     match (taken(model), down) {
-        (None, true) if composer::is_empty(&model.composer) => take(model, 0),
+        (None, true) if composer::is_empty(&model.tab.composer) => take(model, 0),
         (Some(at), true) if at + 1 < all(model).len() => take(model, at + 1),
         (Some(_), true) => {}
         (Some(0), false) => composer::set_text(model, ""),
@@ -63,7 +63,7 @@ mod tests {
     use crate::app::tests::{empty_session, ready, script};
 
     fn written(model: &Model) -> String {
-        composer::text(&model.composer)
+        composer::text(&model.tab.composer)
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         script(&mut model, "<down>");
         assert!(written(&model).starts_with("tour"), "{}", written(&model));
         let mut model = ready();
-        model.transcript.push(crate::app::model::transcript::CellKind::Assistant { text: "hi".into() }, None, true);
+        model.tab.transcript.push(crate::app::model::transcript::CellKind::Assistant { text: "hi".into() }, None, true);
         script(&mut model, "<down>");
         assert_eq!(written(&model), "");
     }

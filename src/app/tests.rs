@@ -110,6 +110,7 @@ pub fn model() -> Model {
 /// A command that runs.
 pub fn process(id: &str, background: bool) -> ProcessInfo {
     ProcessInfo {
+        task: "s".into(),
         id: ProcessId(id.into()),
         command: id.into(),
         cwd: "/".into(),
@@ -123,7 +124,8 @@ pub fn process(id: &str, background: bool) -> ProcessInfo {
     }
 }
 
-fn session(id: &str, model: &str) -> SessionInfo {
+/// A session of this model.
+pub fn session(id: &str, model: &str) -> SessionInfo {
     SessionInfo {
         id: id.into(),
         title: None,

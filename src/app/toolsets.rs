@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_list_says_what_is_on_and_why_something_is_not_usable() {
         let model = shown();
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         let rows: Vec<(&str, &str, &str)> =
             picker.items.iter().map(|it| (it.label.as_str(), it.hint.as_str(), it.detail.as_str())).collect();
         assert_eq!(
@@ -153,7 +153,7 @@ mod tests {
         let mut model = shown();
         assert!(script(&mut model, "<ret>").contains(&set(&["todo", "web"])));
         assert!(script(&mut model, "<down><ret>").contains(&set(&["terminal", "todo", "web"])), "at once, too");
-        assert!(matches!(model.modals.last(), Some(Modal::Picker(_))));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))));
         // the last one stays
         script(&mut model, "<ret><down><ret>");
         let effects = script(&mut model, "<down><ret>");

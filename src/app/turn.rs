@@ -16,25 +16,25 @@ const ONE_PRESS: i64 = 600;
 
 /// Whether a turn runs.
 pub fn is_running(model: &Model) -> bool {
-    matches!(model.turn, TurnStatus::Running(_))
+    matches!(model.tab.turn, TurnStatus::Running(_))
 }
 
 /// Whether it runs, and was told to stop.
 pub fn is_stopping(model: &Model) -> bool {
-    matches!(&model.turn, TurnStatus::Running(running) if running.stopping)
+    matches!(&model.tab.turn, TurnStatus::Running(running) if running.stopping)
 }
 
 /// Enter in the composer: send, queue, steer, run a command, or break the line after a backslash.
 pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
-    if composer::is_empty(&model.composer) {
+    if composer::is_empty(&model.tab.composer) {
         return enter_on_nothing(model, out);
     }
     if composer::take_backslash(model) {
-        model.composer.area.insert_newline();
+        model.tab.composer.area.insert_newline();
         composer::changed(model, out);
         return;
     }
-    let text = composer::whole(&model.composer);
+    let text = composer::whole(&model.tab.composer);
     if slash::is_command(&text) {
         slash::send(model, out, &text);
     } else {
@@ -44,8 +44,8 @@ pub fn enter(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// The other key of the composer: what Enter does not do while a turn runs.
 pub fn enter_other(model: &mut Model, out: &mut Vec<Effect>) {
-    let text = composer::whole(&model.composer);
-    if is_running(model) && !composer::is_empty(&model.composer) && !slash::is_command(&text) {
+    let text = composer::whole(&model.tab.composer);
+    if is_running(model) && !composer::is_empty(&model.tab.composer) && !slash::is_command(&text) {
         let busy = Busy::of(model).other();
         queue::wait(model, out, text, busy);
     } else {
@@ -94,7 +94,7 @@ impl Busy {
 }
 
 fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
-    if let TurnStatus::Running(running) = &model.turn {
+    if let TurnStatus::Running(running) = &model.tab.turn {
         if running.retry.is_some() {
             out.push(Effect::Agent(AgentCommand::SkipWait(true)));
         } else {
@@ -109,7 +109,7 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
-    if is_running(model) || model.session.is_none() || model.switching {
+    if is_running(model) || model.tab.session.is_none() || model.tab.opening {
         // A command is no word for a running turn.
         let waits = text.trim_start().starts_with('!') && !is_stopping(model);
         let busy = if waits { Busy::Queue } else { Busy::of(model) };
@@ -119,7 +119,7 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if !text.trim_start().starts_with('!') && !has_model(model) {
         return;
     }
-    let images = std::mem::take(&mut model.composer.images);
+    let images = std::mem::take(&mut model.tab.composer.images);
     composer::clear(model);
     drafts::touch(model);
     drafts::save(model, out);
@@ -128,7 +128,7 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
 
 /// `/retry`: the last prompt of the session is sent again.
 pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
-    let last = model.transcript.cells.iter().rev().find_map(|cell| match &cell.kind {
+    let last = model.tab.transcript.cells.iter().rev().find_map(|cell| match &cell.kind {
         CellKind::User { text, images, origin: Origin::Person } => Some((text.clone(), *images)),
         _ => None,
     });
@@ -149,7 +149,7 @@ pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 fn has_model(model: &mut Model) -> bool {
-    let has = model.session.as_ref().is_some_and(|session| !session.model.is_empty());
+    let has = model.tab.session.as_ref().is_some_and(|session| !session.model.is_empty());
     if !has {
         model.notices.add(
             model.now,
@@ -162,7 +162,7 @@ fn has_model(model: &mut Model) -> bool {
 
 /// Whether a turn could begin now; says what is missing.
 pub fn may_start(model: &mut Model) -> bool {
-    !is_running(model) && model.session.is_some() && !model.switching && has_model(model)
+    !is_running(model) && model.tab.session.is_some() && !model.tab.opening && has_model(model)
 }
 
 /// Hands a prompt to the agent.
@@ -171,12 +171,12 @@ pub fn submit(model: &mut Model, out: &mut Vec<Effect>, sent: Sent) {
         out.push(Effect::Store(StoreJob::AddHistory(sent.text.clone())));
     }
     out.push(Effect::Agent(AgentCommand::Submit { text: sent.text.clone(), images: sent.images.clone() }));
-    model.sent = Some(sent);
+    model.tab.sent = Some(sent);
     // the turn counts as running at once, so that a second Enter queues
-    model.turn = TurnStatus::Running(begun(0, model.now));
-    model.transcript.position = Position::Latest;
-    model.transcript.scroll = 0;
-    model.transcript.unseen = 0;
+    model.tab.turn = TurnStatus::Running(begun(0, model.now));
+    model.tab.transcript.position = Position::Latest;
+    model.tab.transcript.scroll = 0;
+    model.tab.transcript.unseen = 0;
     sessions::window_title(model, out);
 }
 
@@ -197,8 +197,8 @@ fn begun(turn: u32, at: i64) -> Running {
 
 /// Notes since when the person is waited for: that is no work of the turn.
 pub fn waits(model: &mut Model) {
-    let (now, waits) = (model.now, !model.approvals.entries.is_empty());
-    let TurnStatus::Running(running) = &mut model.turn else { return };
+    let (now, waits) = (model.now, !model.tab.approvals.entries.is_empty());
+    let TurnStatus::Running(running) = &mut model.tab.turn else { return };
     match running.waits_since {
         None if waits => running.waits_since = Some(now),
         Some(since) if !waits => {
@@ -211,18 +211,20 @@ pub fn waits(model: &mut Model) {
 
 /// A turn began.
 pub fn started(model: &mut Model, turn: u32, at: i64) {
-    let stopping = matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0 && running.stopping);
-    model.turn = TurnStatus::Running(Running { stopping, ..begun(turn, at) });
+    let stopping = matches!(&model.tab.turn, TurnStatus::Running(running) if running.turn == 0 && running.stopping);
+    model.tab.turn = TurnStatus::Running(Running { stopping, ..begun(turn, at) });
 }
 
 /// A turn ended.
 pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) {
-    model.turn = TurnStatus::Idle;
-    let interrupted = std::mem::take(&mut model.sends_after_stop);
+    model.tab.turn = TurnStatus::Idle;
+    let interrupted = std::mem::take(&mut model.tab.sends_after_stop);
     super::items::close_open(model);
     give_back(model, out);
+    model.tab.failed = false;
     if let TurnEnd::Provider(error) | TurnEnd::Error(error) = &outcome.end {
         error_note(model, error);
+        model.tab.failed = true;
     }
     super::processes::turn_finished(model, out);
     sidebar::look_again(model, out);
@@ -239,19 +241,19 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
 
 fn error_note(model: &mut Model, error: &str) {
     let is_end = |cell: &&Cell| matches!(cell.kind, CellKind::TurnEnd { .. });
-    let last = model.transcript.cells.iter().rev().find(|cell| !is_end(cell));
+    let last = model.tab.transcript.cells.iter().rev().find(|cell| !is_end(cell));
     let said = last.is_some_and(|cell| cell.source() == error);
     if !said {
-        model.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
+        model.tab.transcript.push(CellKind::Note { kind: NoteKind::Error, text: error.to_owned() }, None, true);
     }
 }
 
 /// The agent did not take the prompt that was sent last.
 pub fn not_taken(model: &mut Model, out: &mut Vec<Effect>, why: String) {
     model.notices.add(model.now, Level::Error, why);
-    if matches!(&model.turn, TurnStatus::Running(running) if running.turn == 0) {
-        model.turn = TurnStatus::Idle;
-        model.sends_after_stop = false;
+    if matches!(&model.tab.turn, TurnStatus::Running(running) if running.turn == 0) {
+        model.tab.turn = TurnStatus::Idle;
+        model.tab.sends_after_stop = false;
         sessions::window_title(model, out);
     }
     give_back(model, out);
@@ -259,9 +261,9 @@ pub fn not_taken(model: &mut Model, out: &mut Vec<Effect>, why: String) {
 
 /// A prompt that never became durable comes back.
 pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(sent) = model.sent.take() else { return };
-    model.composer.images.splice(0..0, sent.images);
-    if model.composer.area.is_empty() {
+    let Some(sent) = model.tab.sent.take() else { return };
+    model.tab.composer.images.splice(0..0, sent.images);
+    if model.tab.composer.area.is_empty() {
         composer::set_text(model, &sent.text);
     } else {
         drafts::push(model, paste::harmless(&sent.text).into_owned());
@@ -272,7 +274,7 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
 /// Sends a text that was not typed: what the composer holds stays.
 pub fn say(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     let sent = Sent { text, images: Vec::new() };
-    if is_running(model) || model.session.is_none() {
+    if is_running(model) || model.tab.session.is_none() {
         super::queue::add(model, out, sent);
     } else if has_model(model) {
         submit(model, out, sent);
@@ -296,12 +298,12 @@ pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
         select::clear(model);
         return;
     }
-    let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
+    let waits = matches!(&model.tab.turn, TurnStatus::Running(running) if running.retry.is_some());
     if super::seek::leave(model) {
         // The keys stay where the words were looked for.
-    } else if model.focus != Pane::Composer {
+    } else if model.tab.focus != Pane::Composer {
         focus::set(model, Pane::Composer);
-    } else if model.approvals.aside_at.is_some_and(|at| model.now - at < ONE_PRESS) {
+    } else if model.tab.approvals.aside_at.is_some_and(|at| model.now - at < ONE_PRESS) {
         // The second Esc of a nervous pair was meant for the question, too.
     } else if waits {
         out.push(Effect::Agent(AgentCommand::SkipWait(false)));
@@ -312,7 +314,7 @@ pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Asks the turn to stop; the second time without waiting for outcomes.
 pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
-    if let TurnStatus::Running(running) = &mut model.turn {
+    if let TurnStatus::Running(running) = &mut model.tab.turn {
         out.push(Effect::Agent(AgentCommand::Stop { force: running.stopping }));
         running.stopping = true;
     }
@@ -324,7 +326,7 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
         select::copy(model, out);
     } else if is_running(model) {
         stop(model, out);
-    } else if !model.composer.area.is_empty() {
+    } else if !model.tab.composer.area.is_empty() {
         drafts::put_aside(model, out);
     } else if model.quit_armed.is_some_and(|until| until > model.now) {
         model.quit_armed = None;

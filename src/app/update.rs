@@ -1,17 +1,18 @@
 //! The root: routes each message to its concern, then lets the few things that follow from the whole state follow.
 
 use super::effect::{Effect, LoadRequest};
-use super::model::{Model, Pane, TurnStatus, transcript::Transcript};
+use super::model::Model;
+use super::model::tab::{Tab, TabId};
 use super::msg::{LoadReply, Msg};
 use super::{
     approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history, items,
-    keys, looks, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, toolsets,
-    uses, vi, wake,
+    keys, looks, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, tabs,
+    toolsets, uses, vi, wake,
 };
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
-use crate::protocol::{Level, Meter};
+use crate::protocol::Level;
 use crate::store::{StoreJob, StoreReply};
 use std::sync::Arc;
 
@@ -34,24 +35,15 @@ impl Model {
         Model {
             now,
             size,
-            session: None,
-            turn: TurnStatus::Idle,
-            meter: Meter::default(),
-            transcript: Transcript::default(),
-            composer: composer::new(),
-            queue: Default::default(),
-            approvals: Default::default(),
-            processes: processes::new(),
+            tab: Tab::new(TabId(1), cwd),
+            parked: Vec::new(),
+            at: 0,
+            tab_count: 1,
+            saved_tabs: Vec::new(),
+            lost_tabs: Vec::new(),
             servers: Vec::new(),
-            sidebar: Default::default(),
             extensions: Default::default(),
-            policy: Default::default(),
             keyed_at: None,
-            modals: Vec::new(),
-            focus: Pane::Composer,
-            pane_selection: None,
-            copy_mode: None,
-            copying: None,
             pressed: None,
             click: None,
             notices: Default::default(),
@@ -67,17 +59,11 @@ impl Model {
             quit_armed: None,
             demo: false,
             keymap,
-            cwd,
             home: String::new(),
-            sends_after_stop: false,
-            queue_selected: 0,
-            sent: None,
             choices: Vec::new(),
             recent_models: Vec::new(),
             looks: Default::default(),
             tool_words: Default::default(),
-            switching: false,
-            next_session: None,
             wake: None,
             uses: Default::default(),
             vi,
@@ -121,7 +107,7 @@ pub fn update(model: &mut Model, now: i64, msg: Msg) -> Vec<Effect> {
     out
 }
 
-fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
+pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
     match msg {
         Msg::Key(key) => {
             model.keyed_at = Some(model.now);
@@ -136,7 +122,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
             let hidden = approvals::hidden(model);
             model.size = (columns, rows);
             // rows wrap elsewhere now
-            if model.pane_selection.is_some() {
+            if model.tab.pane_selection.is_some() {
                 super::select::clear(model);
             }
             if hidden && !approvals::hidden(model) {
@@ -151,8 +137,11 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         }
         Msg::Woke => wake::woke(model, out),
         Msg::Agent(event) => events::agent(model, out, event),
-        Msg::Process(event) => processes::event(model, out, event),
-        Msg::Store(reply) => store(model, out, reply),
+        Msg::Of(session, msg) => tabs::of(model, out, &session, *msg),
+        Msg::Bound(tab, session) => tabs::bound(model, tab, session),
+        Msg::LostTabs(sessions) => tabs::lost(model, sessions),
+        Msg::Process(event) => tabs::process(model, out, event),
+        Msg::Store(reply) => tabs::store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Servers(rows) => super::servers::changed(model, rows),
         Msg::Server(fact) => super::servers::told(model, out, fact),
@@ -164,7 +153,7 @@ fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
     }
 }
 
-fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
+pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
     match reply {
         StoreReply::Sessions { query, rows } => sessions::listed(model, out, &query, rows),
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
@@ -190,10 +179,10 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::KeySaved { provider, result } => first_run::key_saved(model, out, &provider, result),
         LoadReply::ServerTried { address, key, outcome } => own_server::tried(model, out, address, key, outcome),
         LoadReply::ServerUsed { model: name, result } => own_server::used(model, out, &name, result),
-        LoadReply::Knowledge(knowledge) => model.sidebar.knowledge = knowledge,
+        LoadReply::Knowledge(knowledge) => model.tab.sidebar.knowledge = knowledge,
         LoadReply::Look { name, result } => looks::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),
-        LoadReply::Git(git) => model.sidebar.git = git,
+        LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
         LoadReply::Permissions(new) => super::permissions::listed(model, new),
@@ -213,6 +202,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
 
 /// What follows from the whole state, whatever changed it.
 fn settle(model: &mut Model, out: &mut Vec<Effect>) {
+    tabs::settle(model, out);
     focus::settle(model);
     first_run::settle(model);
     super::asks::open_waiting(model);
@@ -226,12 +216,14 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     processes::watch(model, out);
     vi::settle(model, out);
     queue::settle(model, out);
+    tabs::save(model, out);
     wake::schedule(model, out);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::model::Pane;
     use crate::app::model::layout::{Area, Layout};
     use crate::app::msg::{Mouse, MouseKind};
     use crate::app::tests::{keys, model, opened, script_at, user};
@@ -257,7 +249,7 @@ mod tests {
         ];
         assert_eq!(start(&mut model), expected);
         script_at(&mut model, 0, "typed before anything came");
-        assert_eq!(composer::text(&model.composer), "typed before anything came");
+        assert_eq!(composer::text(&model.tab.composer), "typed before anything came");
     }
 
     #[test]
@@ -323,6 +315,7 @@ mod tests {
         let process = |state| {
             let id = ProcessId("p".into());
             ProcessInfo {
+                task: "s".into(),
                 id,
                 command: "run".into(),
                 cwd: "/".into(),
@@ -363,10 +356,10 @@ mod tests {
     }
 
     fn frame(model: &Model) -> Msg {
-        let rows = model.transcript.cells.iter().take(10).enumerate();
+        let rows = model.tab.transcript.cells.iter().take(10).enumerate();
         let rows = rows.map(|(row, cell)| (row as u16 + 1, cell.id, 0)).collect();
         let panes = vec![(Pane::Conversation, Area { x: 0, y: 1, width: 80, height: 10 })];
-        let terminal = model.processes.pane.open.then_some((80, 5));
+        let terminal = model.tab.processes.pane.open.then_some((80, 5));
         Msg::Drawn(Box::new(Layout { rows, panes, terminal, at_top: true, ..Layout::default() }))
     }
 
@@ -390,26 +383,29 @@ mod tests {
             }
             // everything ends, every question is put aside, all wake-ups come
             let end = fact(4);
-            model.queue = Default::default();
+            model.tab.queue = Default::default();
             update(&mut model, now, end);
             update(&mut model, now, fact(6));
             update(&mut model, now, fact(19));
             for _ in 0..30 {
                 now += 1000;
-                for key in if model.processes.pane.taken_over { ["<f9>", "<esc>"] } else { ["<esc>", "<esc>"] } {
+                for key in if model.tab.processes.pane.taken_over { ["<f9>", "<esc>"] } else { ["<esc>", "<esc>"] } {
                     update(&mut model, now, Msg::Key(keys(key)[0]));
                 }
             }
-            // a session that was asked for opens
-            if model.switching {
-                opened(&mut model, "other", &[]);
+            // sessions that were asked for open
+            for _ in 0..=model.parked.len() {
+                if model.tab.opening {
+                    opened(&mut model, "other", &[]);
+                }
+                tabs::go(&mut model, &mut Vec::new(), tabs::Go::Next);
             }
             for _ in 0..10 {
                 now += 10_000;
                 update(&mut model, now, Msg::Woke);
             }
-            prop_assert!(model.modals.is_empty(), "{:?}", model.modals);
-            prop_assert_eq!(next_wake(&model), None, "turn {:?}", model.turn);
+            prop_assert!(model.tab.modals.is_empty(), "{:?}", model.tab.modals);
+            prop_assert_eq!(next_wake(&model), None, "turn {:?}", model.tab.turn);
         }
     }
 }

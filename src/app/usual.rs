@@ -64,7 +64,7 @@ pub fn key(action: Action) -> Option<Key> {
 /// The usual key for a key in the modal on top. Keys of a text that is being written stay what they type.
 pub fn in_modal(model: &Model, pressed: Key) -> Key {
     let types = super::edit::printable(pressed).is_some();
-    let contexts: &[Context] = match model.modals.last() {
+    let contexts: &[Context] = match model.tab.modals.last() {
         Some(Modal::Approval(ApprovalModal {
             stage: ApprovalStage::Reason(_) | ApprovalStage::Editing(_), ..
         }))
@@ -74,7 +74,7 @@ pub fn in_modal(model: &Model, pressed: Key) -> Key {
         Some(Modal::Picker(_) | Modal::Rewind(_)) if !types => &[Context::Picker, Context::Field],
         Some(Modal::Sessions(_)) if !types => &[Context::Sessions, Context::Field],
         Some(Modal::Input(_)) if !types => &[Context::Field],
-        Some(Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_)) => &[Context::Modal],
+        Some(Modal::Confirm(_) | Modal::Trust(_) | Modal::PolicyChanged(_)) => &[Context::Modal],
         // The quit list moves by rows and turns one over with Space: it reads its movements itself.
         Some(
             Modal::Picker(_)

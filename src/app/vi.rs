@@ -69,22 +69,22 @@ pub fn toggle(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 
 /// A key for the composer. `false`: none of vi's, here and now.
 pub fn composer_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
-    if !model.vi.on || model.focus != Pane::Composer || model.chord.is_some() {
+    if !model.vi.on || model.tab.focus != Pane::Composer || model.chord.is_some() {
         return false;
     }
     // Esc clears what is marked in the conversation before it means anything to the text
-    if key.code == Code::Esc && model.transcript.selection.is_some() {
+    if key.code == Code::Esc && model.tab.transcript.selection.is_some() {
         return false;
     }
     let escape = key.code == Code::Esc;
     if model.vi.composer.is_typing() && !escape {
         return false;
     }
-    let was = read(&model.composer.area);
+    let was = read(&model.tab.composer.area);
     let mut now = was.clone();
     let took = model.vi.composer.key(&mut model.vi.memory, &mut now, key, false);
     if was != now {
-        write(&mut model.composer.area, &was, &now);
+        write(&mut model.tab.composer.area, &was, &now);
     }
     if was.chars != now.chars {
         composer::changed(model, out);
@@ -97,14 +97,14 @@ pub fn composer_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool 
         Took::Unknown(c) => unknown(model, out, c),
     }
     if model.vi.composer.mode != Mode::Insert {
-        model.composer.completion = None;
+        model.tab.composer.completion = None;
     }
     true
 }
 
 /// A letter that is no command: `:` and `/` begin what they begin everywhere.
 fn unknown(model: &mut Model, out: &mut Vec<Effect>, c: char) {
-    let empty = composer::is_empty(&model.composer);
+    let empty = composer::is_empty(&model.tab.composer);
     match c {
         ':' => palette::open(model, out),
         '?' if empty => palette::help(model),
@@ -142,7 +142,7 @@ pub fn modal_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> Option<K
         return Some(key);
     }
     let vi = &mut model.vi;
-    let Some((text, cursor)) = model.modals.last_mut().and_then(Modal::field) else {
+    let Some((text, cursor)) = model.tab.modals.last_mut().and_then(Modal::field) else {
         vi.field = State::default();
         return Some(key);
     };
@@ -175,12 +175,12 @@ pub fn modal_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> Option<K
 
 /// The state of the field that has the keys; `None` when no field has them.
 fn current(model: &Model) -> Option<&State> {
-    if !model.vi.on || model.processes.pane.taken_over {
+    if !model.vi.on || model.tab.processes.pane.taken_over {
         return None;
     }
-    match model.modals.last() {
+    match model.tab.modals.last() {
         Some(modal) => modal.has_field().then_some(&model.vi.field),
-        None => (model.focus == Pane::Composer).then_some(&model.vi.composer),
+        None => (model.tab.focus == Pane::Composer).then_some(&model.vi.composer),
     }
 }
 
@@ -211,7 +211,7 @@ pub fn marked(model: &Model) -> Option<((usize, usize), (usize, usize))> {
     if !model.vi.on || matches!(state.mode, Mode::Insert | Mode::Normal) {
         return None;
     }
-    let text = read(&model.composer.area);
+    let text = read(&model.tab.composer.area);
     let (from, to) = state.marked(&text)?;
     Some((place(&text, from), place(&text, to)))
 }
@@ -224,7 +224,7 @@ pub fn marked_field(model: &Model, text: &str, cursor: usize) -> Option<(usize, 
 /// What follows from the whole state: no block stands behind the last letter, and the terminal's cursor has its shape.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     if model.vi.on && model.vi.composer.mode != Mode::Insert {
-        let area = &mut model.composer.area;
+        let area = &mut model.tab.composer.area;
         let cursor = area.cursor();
         let length = area.lines().get(cursor.0).map_or(0, |line| line.chars().count());
         if cursor.1 > 0 && cursor.1 >= length {

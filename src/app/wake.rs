@@ -14,12 +14,12 @@ const CLOCK: i64 = 1000;
 /// The next time at which something changes by itself; `None` when idle.
 pub fn next_wake(model: &Model) -> Option<i64> {
     let chord = model.chord.as_ref().filter(|chord| !chord.shown).map(|chord| chord.since + keys::CHORD_POPUP);
-    let modal = model.modals.last().and_then(|modal| match modal {
+    let modal = model.tab.modals.last().and_then(|modal| match modal {
         Modal::Approval(approval) => Some(approval.inert_until).filter(|until| *until > model.now),
         Modal::Question(question) => Some(question.inert_until).filter(|until| *until > model.now),
         Modal::Sessions(browser) => browser.ask_at,
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
-        Modal::Frozen(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
+        Modal::PolicyChanged(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
         Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
@@ -29,7 +29,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         chord,
         modal,
         model.notices.next_wake(),
-        model.composer.save_at.filter(|_| !model.switching),
+        model.tab.composer.save_at.filter(|_| !model.tab.opening),
         model.quit_armed,
         processes::opens_at(model),
         super::frozen::opens_at(model).filter(|at| *at > model.now),
@@ -40,7 +40,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
 
 /// The next frame of what moves on the screen.
 fn motion(model: &Model) -> Option<i64> {
-    let TurnStatus::Running(running) = &model.turn else { return None };
+    let TurnStatus::Running(running) = &model.tab.turn else { return None };
     let after = if running.retry.is_some() || waits_for_person(model) { CLOCK } else { SPINNER };
     Some(model.now - model.now.rem_euclid(after) + after)
 }
@@ -49,7 +49,8 @@ fn motion(model: &Model) -> Option<i64> {
 fn waits_for_person(model: &Model) -> bool {
     let running = |kind: &CellKind| matches!(kind, CellKind::Tool(tool) if tool.state == ToolState::Running);
     // calls of the running step stand at the end
-    !model.approvals.entries.is_empty() && !model.transcript.cells.iter().rev().take(64).any(|cell| running(&cell.kind))
+    !model.tab.approvals.entries.is_empty()
+        && !model.tab.transcript.cells.iter().rev().take(64).any(|cell| running(&cell.kind))
 }
 
 /// Asks for the next wake-up unless an earlier one is on its way.

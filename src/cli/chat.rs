@@ -1,19 +1,20 @@
 //! The screen: draws its first frame before anything else starts.
 
+use super::ChatArgs;
 use super::setup::{self, Base};
-use super::{ChatArgs, print};
-use crate::agent::runner::{self, Start};
 use crate::app::Model;
 use crate::app::model::ToolWords;
 use crate::app::model::first_run::FirstRun;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Look;
 use crate::config::theme::Canvas;
+use crate::engine::{Engine, EngineOptions, Opens, SessionSpec};
 use crate::exec::{FarLeft, Scratch};
 use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::protocol::Level;
-use crate::runtime::{Context, Ended, Screen, Workers};
+use crate::runtime::{self, Context, Ended, FirstTabs, Screen, Workers};
+use crate::store::Store;
 use crate::term::Signals;
 use crate::text::visible::visible;
 use crate::tools::registry::Registry;
@@ -121,55 +122,37 @@ fn short(warning: &crate::config::layer::Warning, home: &Path) -> String {
 
 async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Ended> {
     let script = args.demo.then(scripted::demo);
-    let house = setup::house(base, script, false);
-    let store = house.deps.store.clone();
-    let beside = house.beside.clone();
+    let (engine, streams) = Engine::start(base.clone(), EngineOptions { script, headless: false });
+    let services = engine.services().clone();
     // The demo shows the program as it comes.
     if !args.demo {
-        beside.start();
+        services.start();
     }
-    let resume = match print::resumed(args, &store, base).await {
-        Ok(resume) => resume,
+    let (spec, tabs) = match first_tabs(args, base, &services.store).await {
+        Ok(first) => first,
         Err(error) => {
             drop(screen);
             return Err(error);
         }
     };
-    let start = Start {
-        cwd: base.cwd.clone(),
-        source: "tui",
-        resume,
-        model: setup::model_choice(args),
-        interactive: true,
-        mode: setup::mode(args),
-        toolsets: args.toolsets.clone(),
-        skills: skill_texts(&args.skills, base)?,
-        max_turns: args.max_turns,
-        instructions: String::new(),
-    };
     let context = Context {
+        spec,
         loaded: Arc::clone(&base.loaded),
         sources: Arc::clone(&base.sources),
         paths: base.paths.clone(),
         cwd: base.cwd.clone(),
-        border: base.border(),
+        border: base.border(&base.cwd),
         canvas,
-        registry: Arc::clone(&house.registry),
-        extensions: beside.extensions.clone(),
-        mcp: beside.mcp.clone(),
-        backends: beside.backends.clone(),
-        policy: Arc::clone(&house.deps.policy),
-    };
-    let exec = house.deps.exec.clone();
-    let workers = Workers {
-        agent: runner::spawn(house.deps, start, house.notices),
-        exec: exec.clone(),
-        processes: house.processes,
-        store,
+        registry: Arc::clone(&services.registry),
+        extensions: services.extensions.clone(),
+        mcp: services.mcp.clone(),
+        backends: services.backends.clone(),
+        policy: engine.policy(None),
+        engine: engine.clone(),
     };
     if !args.demo {
         // What an earlier run left behind; the first frame does not wait for it.
-        let backends = beside.backends.clone();
+        let (exec, backends) = (services.exec.clone(), services.backends.clone());
         tokio::spawn(async move {
             let (here, there) = (exec.clone(), Arc::new(move |left: &FarLeft| backends.seek(left)));
             if tokio::task::spawn_blocking(move || here.recover()).await.is_ok() {
@@ -177,32 +160,32 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
             }
         });
     }
-    let first = args.prompt.clone();
-    let ended = screen.run(workers, context, first, signals).await.context("the terminal failed")?;
-    match ended.hung_up {
-        true => beside.hung_up(base.loaded.config.terminal.on_hangup).await,
-        false => beside.shutdown().await,
-    }
+    let workers = Workers { events: streams.events, processes: streams.processes };
+    let ended =
+        screen.run(workers, context, tabs, args.prompt.clone(), signals).await.context("the terminal failed")?;
+    engine.finish(ended.hung_up.then_some(base.loaded.config.terminal.on_hangup)).await;
     Ok(ended)
 }
 
-/// The text of skills that `--skills` names.
-pub fn skill_texts(names: &[String], base: &Base) -> anyhow::Result<Vec<String>> {
-    if !names.is_empty() {
-        crate::context::skills::extract(&base.paths)?;
+/// How sessions are opened, and which are at the start.
+async fn first_tabs(args: &ChatArgs, base: &Base, store: &Store) -> anyhow::Result<(SessionSpec, FirstTabs)> {
+    let mut behind = Vec::new();
+    let mut first = None;
+    if args.all {
+        let paths = base.paths.clone();
+        let last = tokio::task::spawn_blocking(move || runtime::last_tabs(&paths)).await.unwrap_or_default();
+        behind = last;
+        anyhow::ensure!(
+            !behind.is_empty(),
+            "no tabs were left open; `hermes -c` resumes the last session of this folder"
+        );
+        first = Some(behind.remove(0));
     }
-    let known = crate::context::skills::discover(&base.paths, &base.loaded.config.skills);
-    names
-        .iter()
-        .map(|name| {
-            let skill = known.iter().find(|skill| skill.name == *name);
-            let skill = skill.with_context(|| {
-                let all: Vec<&str> = known.iter().map(|s| s.name.as_str()).collect();
-                format!("no skill is named {name}; there are {}", all.join(", "))
-            })?;
-            std::fs::read_to_string(&skill.path).with_context(|| format!("{} could not be read", skill.path.display()))
-        })
-        .collect()
+    if first.is_none() {
+        first = setup::resumed(args, store, base).await?;
+    }
+    let opens = first.map_or(Opens::New, Opens::Resume);
+    Ok((setup::spec(args, base, None)?, FirstTabs { first: opens, behind }))
 }
 
 /// How tools are shown, for the calls of resumed sessions.

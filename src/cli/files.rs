@@ -58,11 +58,11 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         _ = tokio::signal::ctrl_c() => {
             stop.cancel();
             // What still connects is given up by that.
-            super::beside::leave(backends.clone()).await;
+            crate::engine::leave(backends.clone()).await;
             work.await
         }
     };
-    super::beside::leave(backends).await;
+    crate::engine::leave(backends).await;
     let moved = match moved? {
         Err(error) if stop.is_cancelled() => {
             writeln!(std::io::stderr(), "hermes: {error}").ok();

@@ -1,7 +1,6 @@
 //! The command line: what `docs/CLI.md` describes. One file a group of commands.
 
 pub mod approvals;
-mod beside;
 mod chat;
 pub mod config;
 pub mod debug;
@@ -50,6 +49,9 @@ pub struct ChatArgs {
     /// Go on with the newest session of this folder
     #[arg(short = 'c', long = "continue")]
     pub continue_: bool,
+    /// With `-c`: all tabs of the window that was open last
+    #[arg(long, requires = "continue_")]
+    pub all: bool,
     /// Resume a session by id, the start of an id, or title
     #[arg(short = 'r', long, value_name = "ID|TITLE")]
     pub resume: Option<String>,

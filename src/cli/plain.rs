@@ -1,8 +1,8 @@
 //! `--plain`: the conversation as lines, for screen readers and dumb terminals. The same agent, gate and questions.
 
+use super::ChatArgs;
 use super::setup::{self, Base};
-use super::{ChatArgs, print};
-use crate::agent::runner::{self, Start};
+use crate::engine::{Engine, EngineOptions, Opens};
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Payload, Scope, Target, label};
 use crate::protocol::{AgentCommand, AgentEvent, Body, Item, Level, NoteKind, Outcome, Question, TurnEnd};
 use crate::text::format;
@@ -39,38 +39,26 @@ fn lines() -> mpsc::Receiver<String> {
 }
 
 async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
-    let house = setup::house(&base, None, false);
-    let store = house.deps.store.clone();
-    let beside = house.beside.clone();
-    let exec = house.deps.exec.clone();
-    beside.start();
-    let start = Start {
-        cwd: base.cwd.clone(),
-        source: "tui",
-        resume: print::resumed(&args, &store, &base).await?,
-        model: setup::model_choice(&args),
-        interactive: true,
-        mode: setup::mode(&args),
-        toolsets: args.toolsets.clone(),
-        skills: super::chat::skill_texts(&args.skills, &base)?,
-        max_turns: args.max_turns,
-        instructions: String::new(),
-    };
+    let (engine, mut streams) = Engine::start(base.clone(), EngineOptions::default());
+    let services = engine.services().clone();
+    let (store, exec) = (services.store.clone(), services.exec.clone());
+    services.start();
+    let resume = setup::resumed(&args, &store, &base).await?;
+    let mut spec = setup::spec(&args, &base, resume)?;
     if let Some(warning) = store.opened().await.warning {
         say(&format!("[{warning}]\n"))?;
     }
-    let mut agent = runner::spawn(house.deps, start, house.notices);
-    let mut processes = house.processes;
+    let mut session = engine.open(spec.clone());
     let mut typed = lines();
     let mut talk = Talk::default();
     let mut ended = false;
     // There is no card here: what does not run is said, with the remedy.
-    if let Some(refused) = beside.refused_line().await {
+    if let Some(refused) = services.refused_line().await {
         say(&format!("[{refused}]\n"))?;
     }
     if let Some(prompt) = args.prompt {
         talk.running = true;
-        let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
+        engine.order(&session, AgentCommand::Submit { text: prompt, images: Vec::new() });
     } else {
         say("> ")?;
     }
@@ -90,14 +78,20 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                     _ => {}
                 }
                 for order in talk.line(&line) {
-                    let _ = agent.commands.send(order).await;
+                    engine.order(&session, order);
                 }
             }
-            event = agent.events.recv() => {
-                let Some(event) = event else { break };
-                talk.event(event);
-            }
-            Some(event) = processes.recv() => {
+            Some(told) = streams.events.recv() => match told.event {
+                // What it was started with can't be had: it goes on with a new one.
+                Some(AgentEvent::NotOpened) => {
+                    spec.opens = Opens::New;
+                    session = engine.open(spec.clone());
+                }
+                Some(event) => talk.event(event),
+                None if told.session == session => break,
+                None => {}
+            },
+            Some(event) = streams.processes.recv() => {
                 // There is no field whose text stays hidden.
                 if let crate::exec::ProcessEvent::Asks(ask) = event {
                     say(&format!("[{} asks “{}”: plain mode cannot answer it]\n", ask.who, ask.prompt))?;
@@ -108,7 +102,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                 if !talk.running {
                     break;
                 }
-                let _ = agent.commands.send(AgentCommand::Stop { force: false }).await;
+                engine.order(&session, AgentCommand::Stop { force: false });
             }
         }
         say(&std::mem::take(&mut talk.said))?;
@@ -117,10 +111,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
             break;
         }
     }
-    let _ = agent.commands.send(AgentCommand::Close).await;
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    beside.shutdown().await;
-    store.close().await;
+    engine.shutdown(&mut streams.events).await;
     Ok(0)
 }
 
@@ -306,7 +297,7 @@ impl Talk {
             AgentEvent::PolicyChanged(_)
             | AgentEvent::SessionOpened { .. }
             | AgentEvent::SessionChanged(_)
-            | AgentEvent::SessionKept
+            | AgentEvent::NotOpened
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::ReasoningDelta(_)

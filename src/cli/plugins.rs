@@ -120,8 +120,8 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
 
 /// Installs; Ctrl-C ends it with all that it started.
 async fn installed(base: &setup::Base, source: String) -> Result<Result<Vec<install::Installed>, String>> {
-    let house = setup::house(base, None, true);
-    let env = house.deps.exec.environment().await;
+    let (engine, _streams) = setup::headless(base);
+    let env = engine.services().exec.environment().await;
     let (paths, cancel) = (base.paths.clone(), CancellationToken::new());
     let stop = cancel.clone();
     let mut work = tokio::task::spawn_blocking(move || {
@@ -134,8 +134,7 @@ async fn installed(base: &setup::Base, source: String) -> Result<Result<Vec<inst
             work.await
         }
     };
-    house.deps.exec.shutdown(true).await;
-    house.deps.store.close().await;
+    engine.services().exec.shutdown(true).await;
     Ok(done?)
 }
 
@@ -157,8 +156,8 @@ async fn learn(name: &str) -> Result<Vec<String>> {
     if found.may != May::Run {
         return Ok(Vec::new());
     }
-    let house = setup::house(&base, None, true);
-    let env = house.deps.exec.environment().await;
+    let (engine, _streams) = setup::headless(&base);
+    let env = engine.services().exec.environment().await;
     let tried = plugin::try_once(&found, &setting(&base.paths, &found, &env, &base.loaded)).await;
     let words = match tried {
         Ok((peer, registered)) => {
@@ -171,8 +170,7 @@ async fn learn(name: &str) -> Result<Vec<String>> {
             Vec::new()
         }
     };
-    house.deps.exec.shutdown(true).await;
-    house.deps.store.close().await;
+    engine.services().exec.shutdown(true).await;
     Ok(words)
 }
 
@@ -256,8 +254,8 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
         Some(word) => vec![known(base, word)?],
         None => all(base).into_iter().filter(|found| found.may == May::Run).collect(),
     };
-    let house = setup::house(base, None, true);
-    let env = house.deps.exec.environment().await;
+    let (engine, _streams) = setup::headless(base);
+    let env = engine.services().exec.environment().await;
     let (mut rows, mut bad) = (Vec::new(), false);
     if wanted.is_none() {
         for why in found::missing(&base.loaded.config.plugins, &all(base)) {
@@ -283,8 +281,7 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
             }
         }
     }
-    house.deps.exec.shutdown(true).await;
-    house.deps.store.close().await;
+    engine.services().exec.shutdown(true).await;
     if json {
         writeln!(out, "{}", json!({"version": VERSION, "plugins": rows}))?;
     } else {
@@ -353,11 +350,10 @@ fn print(row: &Value, out: &mut dyn Write) -> Result<()> {
 }
 
 async fn run(base: &setup::Base, plugin: &str, command: &str, args: &[String], out: &mut dyn Write) -> Result<i32> {
-    let house = setup::house(base, None, true);
-    house.beside.extensions_only().await;
-    let done = house.deps.extensions.cli(plugin, command, args, &base.cwd).await;
-    house.beside.shutdown().await;
-    house.deps.store.close().await;
+    let (engine, _streams) = setup::headless(base);
+    engine.services().extensions_only().await;
+    let done = engine.services().extensions.cli(plugin, command, args, &base.cwd).await;
+    engine.finish(None).await;
     let printed = done.map_err(|why| anyhow!(why))?;
     out.write_all(printed.stdout.as_bytes())?;
     std::io::stderr().write_all(printed.stderr.as_bytes())?;

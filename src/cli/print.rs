@@ -4,9 +4,9 @@ mod schema;
 
 use super::setup::{self, Base};
 use super::{ChatArgs, Output};
-use crate::agent::runner::{self, Start};
+use crate::engine::{Answers, Opens, SessionSpec};
 use crate::protocol::{
-    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, SessionId, ToolBody, TurnEnd, TurnOutcome,
+    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, ToolBody, TurnEnd, TurnOutcome,
 };
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -46,37 +46,35 @@ fn read_stdin() -> anyhow::Result<String> {
 
 async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i32> {
     let wanted = read_schema(&args)?;
-    let house = setup::house(&base, None, true);
-    let store = house.deps.store.clone();
-    if let Some(warning) = store.opened().await.warning {
+    let (engine, mut streams) = setup::headless(&base);
+    let services = engine.services().clone();
+    if let Some(warning) = services.store.opened().await.warning {
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }
-    let beside = house.beside.clone();
-    beside.begin().await;
-    let start = Start {
-        cwd: base.cwd.clone(),
-        source: "print",
-        resume: resumed(&args, &store, &base).await?,
-        model: setup::model_choice(&args),
-        interactive: false,
-        mode: setup::mode(&args),
-        toolsets: args.toolsets.clone(),
-        skills: super::chat::skill_texts(&args.skills, &base)?,
-        max_turns: args.max_turns,
+    services.begin().await;
+    let resume = setup::resumed(&args, &services.store, &base).await?;
+    let mut spec = SessionSpec {
+        answers: Answers::Nobody,
+        origin: "print",
         instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
+        ..setup::spec(&args, &base, resume)?
     };
-    beside.settled().await;
-    let mut agent = runner::spawn(house.deps, start, house.notices);
-    let mut processes = house.processes;
+    services.settled().await;
+    let mut session = engine.open(spec.clone());
     let mut report = Report::new(args.output);
-    // A closed channel means that the agent is gone; the loop below sees it too.
-    let _ = agent.commands.send(AgentCommand::Submit { text: prompt, images: Vec::new() }).await;
+    engine.order(&session, AgentCommand::Submit { text: prompt.clone(), images: Vec::new() });
     let mut signals = crate::term::Signals::new()?;
     let mut stopped = false;
     let mut corrections = 1;
     let end = loop {
         tokio::select! {
-            event = agent.events.recv() => match event {
+            Some(told) = streams.events.recv() => match told.event {
+                // What it was told to go on with can't be had: the answer comes in a new one.
+                Some(AgentEvent::NotOpened) => {
+                    spec.opens = Opens::New;
+                    session = engine.open(spec.clone());
+                    engine.order(&session, AgentCommand::Submit { text: prompt.clone(), images: Vec::new() });
+                }
                 Some(AgentEvent::TurnFinished(outcome)) => {
                     let misfit = wanted.as_ref().filter(|_| outcome.end == TurnEnd::Completed).and_then(|s| report.misfit(s));
                     let Some(misfit) = misfit else { break Some(outcome) };
@@ -86,45 +84,26 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                     corrections -= 1;
                     report.result.clear();
                     let text = format!("Your answer does not fit the schema: {misfit}. Answer again with the JSON value only.");
-                    let _ = agent.commands.send(AgentCommand::Submit { text, images: Vec::new() }).await;
+                    engine.order(&session, AgentCommand::Submit { text, images: Vec::new() });
                 }
                 // A reader that has seen enough (`| head`) ends the answer, not the cleaning up.
                 Some(event) => {
                     if report.event(event).is_err() {
-                        let _ = agent.commands.send(AgentCommand::Stop { force: true }).await;
+                        engine.order(&session, AgentCommand::Stop { force: true });
                     }
                 }
-                None => break None,
+                None if told.session == session => break None,
+                None => {}
             },
-            Some(_) = processes.recv() => {}
+            Some(_) = streams.processes.recv() => {}
             _ = signals.next() => {
-                let _ = agent.commands.send(AgentCommand::Stop { force: stopped }).await;
+                engine.order(&session, AgentCommand::Stop { force: stopped });
                 stopped = true;
             }
         }
     };
-    let _ = agent.commands.send(AgentCommand::Close).await;
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(5), agent.task).await;
-    beside.shutdown().await;
-    store.close().await;
+    engine.shutdown(&mut streams.events).await;
     report.finish(end)
-}
-
-/// The session that `-c` or `-r` names.
-pub async fn resumed(args: &ChatArgs, store: &crate::store::Store, base: &Base) -> anyhow::Result<Option<SessionId>> {
-    if let Some(name) = &args.resume {
-        return Ok(Some(store.resolve(name).await?));
-    }
-    if args.continue_ {
-        let folder = base.cwd.display().to_string();
-        let newest = store.latest(Some(&folder)).await?;
-        anyhow::ensure!(
-            newest.is_some(),
-            "no session was held in {folder}; start one without -c, or name one with -r (`hermes sessions list`)"
-        );
-        return Ok(newest);
-    }
-    Ok(None)
 }
 
 fn read_schema(args: &ChatArgs) -> anyhow::Result<Option<Value>> {
@@ -222,7 +201,7 @@ impl Report {
                 Ok(())
             }
             AgentEvent::SessionChanged(_)
-            | AgentEvent::SessionKept
+            | AgentEvent::NotOpened
             | AgentEvent::TurnStarted { .. }
             | AgentEvent::StepStarted { .. }
             | AgentEvent::CallDelta { .. }

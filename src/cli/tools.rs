@@ -2,6 +2,8 @@
 
 use super::setup;
 use crate::agent::Port;
+use crate::agent::runner::Deps;
+use crate::engine::Surface;
 use crate::policy::Mode;
 use crate::protocol::{Outcome, ToolCall};
 use crate::tools::dispatch::Dispatch;
@@ -56,18 +58,18 @@ pub enum Command {
 /// `hermes tools` with this process's home.
 pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
-    let house = setup::house(&base, None, true);
+    let (engine, _streams) = setup::headless(&base);
     match &command {
-        Command::Run { name, .. } => house.beside.begin_for(name).await,
+        Command::Run { name, .. } => engine.services().begin_for(name).await,
         Command::List { .. } | Command::Schema { .. } => {
-            house.beside.begin().await;
-            house.beside.settled().await;
+            engine.services().begin().await;
+            engine.services().settled().await;
         }
     }
     let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
-    let code = run(command, &house.deps.dispatch, &offer, |yolo| door(&base, &house, yolo), out).await;
-    house.beside.shutdown().await;
-    house.deps.store.close().await;
+    let deps = engine.deps(&base.cwd, None);
+    let code = run(command, &deps.dispatch, &offer, |yolo| door(&base, &deps, yolo), out).await;
+    engine.finish(None).await;
     code
 }
 
@@ -76,29 +78,29 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
 /// # Errors
 /// When the tool is not there or does not take the arguments.
 pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate::policy::Intent> {
-    let house = setup::house(base, None, true);
-    house.beside.begin_for(name).await;
-    let (_, ctx) = door(base, &house, false);
-    let planned = house.deps.dispatch.plan(name, args, &ctx).await;
+    let (engine, _streams) = setup::headless(base);
+    engine.services().begin_for(name).await;
+    let deps = engine.deps(&base.cwd, None);
+    let (_, ctx) = door(base, &deps, false);
+    let planned = deps.dispatch.plan(name, args, &ctx).await;
     let intent = match (&planned.spec, &planned.call) {
         (None, _) => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
         (_, Ok(call)) => Ok(call.intent().clone()),
         (_, Err(output)) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
     };
-    house.beside.shutdown().await;
-    house.deps.store.close().await;
+    engine.finish(None).await;
     intent
 }
 
 /// A gate without a person, and what its calls may use.
-fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx) {
+fn door(base: &setup::Base, deps: &Deps, yolo: bool) -> (Gate, ToolCtx) {
     let config = &base.loaded.config;
     let port = Arc::new(Port::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
-    let rules = crate::agent::rules(&base.loaded, house.deps.backends.kind());
+    let rules = crate::agent::rules(&base.loaded, deps.backends.kind(), &Surface::default());
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
-    let gate = Gate::new(Arc::clone(&house.deps.dispatch), rules, mode, Arc::clone(&house.deps.world), asker);
-    let gate = gate.with_log(house.deps.store.clone());
+    let gate = Gate::new(Arc::clone(&deps.dispatch), rules, mode, Arc::clone(&deps.world), asker);
+    let gate = gate.with_log(deps.store.clone());
     let ctx = ToolCtx {
         config: Arc::new(config.clone()),
         call_id: "cli".into(),
@@ -107,9 +109,9 @@ fn door(base: &setup::Base, house: &setup::House, yolo: bool) -> (Gate, ToolCtx)
         workspace: base.cwd.clone(),
         unconfined: false,
         closed: Default::default(),
-        exec: house.deps.exec.clone(),
-        backends: house.deps.backends.clone(),
-        world: Arc::clone(&house.deps.world),
+        exec: deps.exec.clone(),
+        backends: deps.backends.clone(),
+        world: Arc::clone(&deps.world),
         files: Arc::default(),
         agent: port,
         progress: mpsc::channel(1).0,

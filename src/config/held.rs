@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 const TEXT: u64 = 256 * 1024;
 
 /// Files that were read.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Held {
     parts: Vec<Part>,
 }
 
 /// One file, or the files of one folder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     /// As a person knows it.
     name: String,
@@ -155,14 +155,14 @@ impl Held {
         }
     }
 
-    /// Does work of this program that writes these files: what it changes counts as read, unless somebody else had changed
-    /// something before.
-    pub fn ours<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let clean = self.changes().is_empty();
+    /// Does work of this program that writes these files: for each of `all` that somebody else had not changed before, what
+    /// the work changes counts as read.
+    pub fn ours<T>(all: &mut [&mut Self], work: impl FnOnce() -> T) -> T {
+        let clean: Vec<bool> = all.iter_mut().map(|held| held.changes().is_empty()).collect();
         let done = work();
-        if clean {
-            self.changes();
-            self.accept();
+        for (held, _) in all.iter_mut().zip(clean).filter(|(_, clean)| *clean) {
+            held.changes();
+            held.accept();
         }
         done
     }

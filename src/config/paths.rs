@@ -140,6 +140,11 @@ impl Paths {
         self.home.join("history")
     }
 
+    /// What windows that are open keep while they are: lists of tabs, locks, sockets.
+    pub fn run(&self) -> PathBuf {
+        self.home.join("run")
+    }
+
     /// Log files.
     pub fn logs(&self) -> PathBuf {
         self.home.join("logs")

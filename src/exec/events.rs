@@ -26,6 +26,22 @@ pub enum ProcessEvent {
     Found(ProcessId, Option<Hit>),
 }
 
+impl ProcessEvent {
+    /// The process that it is about.
+    pub fn process(&self) -> &ProcessId {
+        match self {
+            ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => &info.id,
+            ProcessEvent::Screen(id, _)
+            | ProcessEvent::Lines(id, _)
+            | ProcessEvent::Found(id, _)
+            | ProcessEvent::AskClosed(id, _)
+            | ProcessEvent::Told(id, _)
+            | ProcessEvent::Gone(id) => id,
+            ProcessEvent::Asks(ask) => &ask.process,
+        }
+    }
+}
+
 /// A line with words that were looked for, among all that have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {

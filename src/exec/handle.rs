@@ -196,9 +196,9 @@ impl Exec {
         self.hub.make_room()
     }
 
-    /// Notices of background processes, for the agent runner. Only the first call gets the receiver.
-    pub fn completions(&self) -> Option<mpsc::Receiver<Notice>> {
-        self.hub.notices.take()
+    /// Notices of the background processes of a task, for whoever works on it.
+    pub fn notices_of(&self, task: &str) -> mpsc::Receiver<Notice> {
+        self.hub.notices.of(task)
     }
 
     /// The model has already seen how this process ended (by `wait`, `poll`, `log` or `kill`): a notice would repeat it.

@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcessInfo {
     pub id: ProcessId,
+    /// The task that it works for: the id of a session, and what is beside it after a colon (`:checks`).
+    pub task: String,
     pub command: String,
     pub cwd: PathBuf,
     pub pid: u32,

@@ -6,7 +6,7 @@ use super::detached::MARK;
 use super::env::Env;
 use super::log::Output;
 use super::process::{Phase, Process, run_of};
-use super::reader::{Duty, Lease, Reader};
+use super::reader::{Duty, Reader, Seat};
 use super::sandbox::{Guard, Prepared};
 use super::shell::{Shell, StateFile};
 use super::spawn::{self, SpawnFailure, Wiring};
@@ -32,7 +32,7 @@ struct Ready {
     tty: Option<Arc<OwnedFd>>,
     wake: (PipeReader, PipeWriter),
     /// Where its reader waits for it.
-    seat: Lease,
+    seat: Seat,
     state: Option<StateFile>,
     guard: Guard,
 }
@@ -77,7 +77,7 @@ impl Exec {
         let broken = |error: std::io::Error| failed(&launch, error.into());
         let tty = child.tty_fd();
         let wake = std::io::pipe().map_err(broken)?;
-        let seat = Lease::new().map_err(broken)?;
+        let seat = Seat::new().map_err(broken)?;
         Ok(Ready { launch, id, exits, child, tty, wake, seat, state, guard })
     }
 

@@ -7,6 +7,7 @@ use crate::lock::lock;
 use crate::policy::redact::{RedactKind, redact};
 use crate::text::clean::clean;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -67,6 +68,13 @@ impl Mask {
 }
 
 impl Notice {
+    /// The task whose process it is about.
+    pub(crate) fn task(&self) -> &str {
+        match self {
+            Notice::Completed { task, .. } | Notice::Matched { task, .. } => task,
+        }
+    }
+
     pub(crate) fn completed(process: &Process, exit: Exit, output: &[u8], masks: bool) -> Self {
         let output = plain_rest(output);
         let output = Mask::of(&process.command, masks).apply(&output);
@@ -96,8 +104,8 @@ pub(crate) fn last_characters(text: &str, count: usize) -> &str {
 
 /// The channel to the agent, and the bound on how much all processes together may say.
 pub(crate) struct Notices {
-    sender: mpsc::Sender<Notice>,
-    receiver: Mutex<Option<mpsc::Receiver<Notice>>>,
+    /// Who listens, by task.
+    listeners: Mutex<HashMap<String, mpsc::Sender<Notice>>>,
     breaker: Mutex<Breaker>,
 }
 
@@ -109,21 +117,25 @@ struct Breaker {
 
 impl Notices {
     pub(crate) fn new() -> Self {
+        Self { listeners: Mutex::default(), breaker: Mutex::default() }
+    }
+
+    /// The notices of a task from now on; who listened before hears no more.
+    pub(crate) fn of(&self, task: &str) -> mpsc::Receiver<Notice> {
         let (sender, receiver) = mpsc::channel(ROOM);
-        Self { sender, receiver: Mutex::new(Some(receiver)), breaker: Mutex::default() }
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|_, listener| !listener.is_closed());
+        listeners.insert(task.to_owned(), sender);
+        receiver
     }
 
-    /// The receiving end, once.
-    pub(crate) fn take(&self) -> Option<mpsc::Receiver<Notice>> {
-        lock(&self.receiver).take()
-    }
-
-    /// Never blocks. When nobody reads, matches go first.
+    /// Never blocks. A task that nobody listens to is told nothing; when its listener is slow, matches go first.
     pub(crate) fn post(&self, notice: Notice) {
-        if matches!(notice, Notice::Matched { .. }) && self.sender.capacity() <= ROOM_FOR_ENDS {
+        let Some(listener) = lock(&self.listeners).get(notice.task()).cloned() else { return };
+        if matches!(notice, Notice::Matched { .. }) && listener.capacity() <= ROOM_FOR_ENDS {
             return;
         }
-        if let Err(error) = self.sender.try_send(notice) {
+        if let Err(error) = listener.try_send(notice) {
             tracing::warn!("a notice of a background process was not delivered: {error}");
         }
     }

@@ -1,7 +1,7 @@
 //! Events on their way to the UI: merged while it is busy, so that memory is bounded and nothing important is lost.
 
 use super::process::Process;
-use super::{ProcessEvent, ProcessId, ProcessInfo};
+use super::{ProcessEvent, ProcessInfo};
 use crate::lock::lock;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -82,24 +82,11 @@ impl Outbox {
     }
 }
 
-fn id(event: &ProcessEvent) -> &ProcessId {
-    match event {
-        ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => &info.id,
-        ProcessEvent::Screen(id, _)
-        | ProcessEvent::Lines(id, _)
-        | ProcessEvent::Found(id, _)
-        | ProcessEvent::AskClosed(id, _)
-        | ProcessEvent::Told(id, _)
-        | ProcessEvent::Gone(id) => id,
-        ProcessEvent::Asks(ask) => &ask.process,
-    }
-}
-
 /// Adds an event to those that wait, replacing what it makes old.
 fn merge(events: &mut VecDeque<ProcessEvent>, event: ProcessEvent) {
     use ProcessEvent::{Changed, Exited, Screen, Started};
     let place = events.iter().rposition(|old| {
-        id(old) == id(&event)
+        old.process() == event.process()
             && matches!(
                 (old, &event),
                 (Started(_) | Changed(_), Changed(_)) | (Changed(_), Exited(_)) | (Screen(..), Screen(..))
@@ -116,10 +103,12 @@ fn merge(events: &mut VecDeque<ProcessEvent>, event: ProcessEvent) {
 mod tests {
     use super::super::ProcessState;
     use super::*;
+    use crate::exec::ProcessId;
     use crate::text::Snapshot;
 
     fn info(name: &str, bytes: u64) -> ProcessInfo {
         ProcessInfo {
+            task: "s".into(),
             id: ProcessId(name.into()),
             command: "x".into(),
             cwd: "/".into(),

@@ -110,6 +110,7 @@ impl Process {
         };
         ProcessInfo {
             id: self.id.clone(),
+            task: self.task.clone(),
             command: self.command.clone(),
             cwd: self.cwd.clone(),
             pid: self.pid,

@@ -82,11 +82,11 @@ pub(crate) struct Duty {
 }
 
 /// A thread that waits for the process that it will look after.
-pub(crate) struct Lease {
+pub(crate) struct Seat {
     reader: SyncSender<Reader>,
 }
 
-impl Lease {
+impl Seat {
     /// Starts the thread. It ends when nothing comes.
     pub(crate) fn new() -> std::io::Result<Self> {
         let (reader, taken) = sync_channel::<Reader>(1);

@@ -158,8 +158,8 @@ fn own_words(body: &str) -> Option<String> {
     };
     let value = if let Value::Array(list) = &value { list.first()? } else { &value };
     let raw = value.pointer("/error/metadata/raw").and_then(Value::as_str);
-    let backends = ["/error/message", "/error", "/message", "/detail", "/error/code", "/detail/0/msg"];
-    let said = backends.iter().find_map(|place| value.pointer(place).and_then(Value::as_str)).map(str::to_owned);
+    let places = ["/error/message", "/error", "/message", "/detail", "/error/code", "/detail/0/msg"];
+    let said = places.iter().find_map(|place| value.pointer(place).and_then(Value::as_str)).map(str::to_owned);
     // OpenRouter wraps the real reason in its metadata.
     match (said, raw) {
         (Some(said), Some(raw)) => Some(format!("{said}: {}", own_words(raw).unwrap_or_default())),

@@ -184,8 +184,8 @@ pub async fn refine(http: &Http, endpoint: &Endpoint, mut info: ModelInfo) -> Mo
 }
 
 fn llama_window(props: &Value) -> Option<u64> {
-    let backends = ["/default_generation_settings/n_ctx", "/n_ctx"];
-    backends.iter().find_map(|place| props.pointer(place).and_then(Value::as_u64)).filter(|window| *window > 0)
+    let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
+    places.iter().find_map(|place| props.pointer(place).and_then(Value::as_u64)).filter(|window| *window > 0)
 }
 
 /// Ollama's `parameters` is text in lines: `num_ctx    8192`.

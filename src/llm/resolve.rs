@@ -361,11 +361,11 @@ fn find_key(
     is_theirs: bool,
     set: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Secret, String), SetupError> {
-    let mut backends = vec![(entry.place.clone(), entry.api_key, entry.key_env)];
+    let mut places = vec![(entry.place.clone(), entry.api_key, entry.key_env)];
     if let Some((name, named)) = named {
-        backends.push((format!("providers.{name}"), &named.api_key, &named.key_env));
+        places.push((format!("providers.{name}"), &named.api_key, &named.key_env));
     }
-    for (place, api_key, key_env) in backends {
+    for (place, api_key, key_env) in places {
         if !api_key.trim().is_empty() {
             let place = format!("{place}.api_key");
             return Ok((Secret::new(expand(api_key, &place, set)?), place));

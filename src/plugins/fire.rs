@@ -47,7 +47,7 @@ impl Extensions {
             if cancel.is_cancelled() {
                 return said;
             }
-            host.row(moment.event, &hook.label(), &answer, time);
+            host.row(&moment, &hook.label(), &answer, time);
             let answer = host.weighed(&moment, &hook.label(), hook.on_error, answer);
             if take(&mut said, &mut moment, answer) {
                 return said;
@@ -66,7 +66,7 @@ impl Extensions {
                 };
                 let who = format!("plugin {}", plugin.found.name);
                 if answer != Ok(Answer::default()) {
-                    host.row(moment.event, &who, &answer, began.elapsed());
+                    host.row(&moment, &who, &answer, began.elapsed());
                 }
                 let answer = host.weighed(&moment, &who, hook.on_error, answer);
                 if take(&mut said, &mut moment, answer) {
@@ -192,7 +192,7 @@ impl Host {
         tokio::task::spawn_blocking(look).await.unwrap_or(false)
     }
 
-    fn row(&self, event: Event, who: &str, answer: &Result<Answer, String>, time: Duration) {
+    fn row(&self, moment: &Moment, who: &str, answer: &Result<Answer, String>, time: Duration) {
         let (what, text) = match answer {
             Err(why) => ("failed: ", answer::short(why)),
             Ok(answer) => match &answer.verdict {
@@ -209,7 +209,7 @@ impl Host {
             0..1000 => format!("{} ms", time.as_millis()),
             _ => format!("{:.1} s", time.as_secs_f64()),
         };
-        self.tell(Told::Row(format!("{} · {who} · {what}{text} · {time}", event.name())));
+        self.tell_session(&moment.session, format!("{} · {who} · {what}{text} · {time}", moment.event.name()));
     }
 }
 

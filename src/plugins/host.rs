@@ -35,12 +35,10 @@ pub struct Options {
 /// A run of a hook, or news of a plugin, for the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// A row: `pre_tool_call · ./check.sh · blocked: … · 12 ms`.
+    /// A row of the session that the hook ran for: `pre_tool_call · ./check.sh · blocked: … · 12 ms`.
     Row(String),
-    Notice {
-        serious: bool,
-        text: String,
-    },
+    /// News of the program, for whichever session is in view.
+    Notice { serious: bool, text: String },
 }
 
 /// What is known of everything, for lists and cards.
@@ -75,9 +73,10 @@ pub(super) struct Host {
     pub(super) options: Options,
     pub(super) state: Mutex<State>,
     revision: watch::Sender<u64>,
-    tell: mpsc::Sender<Told>,
-    /// Until somebody listens.
-    heard: Mutex<Option<mpsc::Receiver<Told>>>,
+    /// Who listens, by session, the one in view last.
+    listeners: Mutex<Vec<(String, mpsc::Sender<Told>)>>,
+    /// News that came while nobody listened.
+    unheard: Mutex<Vec<Told>>,
     /// Somebody wants hooks and plugins to run: without that nothing is looked at and nothing waited for.
     begun: AtomicBool,
     /// One load at a time.
@@ -101,13 +100,12 @@ pub(super) struct State {
 impl Extensions {
     /// A host that has not looked at anything yet.
     pub fn new(options: Options) -> Self {
-        let (tell, heard) = mpsc::channel(TOLD);
         let host = Host {
             options,
             state: Mutex::default(),
             revision: watch::Sender::new(0),
-            tell,
-            heard: Mutex::new(Some(heard)),
+            listeners: Mutex::default(),
+            unheard: Mutex::default(),
             begun: AtomicBool::new(false),
             loading: tokio::sync::Mutex::default(),
         };
@@ -130,10 +128,26 @@ impl Extensions {
         }
     }
 
-    /// What is told, to the first who asks; a closed channel to everybody else.
-    pub fn listen(&self) -> mpsc::Receiver<Told> {
-        let heard = self.host.as_ref().and_then(|host| lock(&host.heard).take());
-        heard.unwrap_or_else(|| mpsc::channel(1).1)
+    /// What is told to a session: rows of its hooks, and the news of the program while it is the one in view.
+    pub fn listen(&self, session: &str) -> mpsc::Receiver<Told> {
+        let (tell, heard) = mpsc::channel(TOLD);
+        let Some(host) = &self.host else { return heard };
+        // There is room: the channel is new and holds more than was kept.
+        lock(&host.unheard).drain(..).for_each(|told| drop(tell.try_send(told)));
+        let mut listeners = lock(&host.listeners);
+        listeners.retain(|(known, listener)| known != session && !listener.is_closed());
+        listeners.push((session.to_owned(), tell));
+        heard
+    }
+
+    /// This session is in view from now on.
+    pub fn show(&self, session: &str) {
+        let Some(host) = &self.host else { return };
+        let mut listeners = lock(&host.listeners);
+        if let Some(at) = listeners.iter().position(|(known, _)| known == session) {
+            let shown = listeners.remove(at);
+            listeners.push(shown);
+        }
     }
 
     /// Waits until everything has been looked at and no plugin is still starting, at most this long.
@@ -187,9 +201,29 @@ impl Extensions {
 }
 
 impl Host {
+    /// News for the session in view.
     pub(super) fn tell(&self, told: Told) {
-        // Full only when nobody reads; rows are for people.
-        let _ = self.tell.try_send(told);
+        let shown = lock(&self.listeners).iter().rev().find(|(_, listener)| !listener.is_closed()).cloned();
+        match shown {
+            // Full only when nobody reads.
+            Some((_, listener)) => drop(listener.try_send(told)),
+            None => {
+                let mut unheard = lock(&self.unheard);
+                if unheard.len() < TOLD {
+                    unheard.push(told);
+                }
+            }
+        }
+    }
+
+    /// A row for the session that its hook ran for.
+    pub(super) fn tell_session(&self, session: &str, row: String) {
+        let listener =
+            lock(&self.listeners).iter().find(|(known, _)| known == session).map(|(_, listener)| listener.clone());
+        if let Some(listener) = listener {
+            // Full only when nobody reads; rows are for people.
+            let _ = listener.try_send(Told::Row(row));
+        }
     }
 
     pub(super) fn has_begun(&self) -> bool {

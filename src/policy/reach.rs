@@ -161,34 +161,28 @@ pub fn work(path: &str) -> usize {
 
 /// Where `~` and `@` are.
 #[derive(Clone, Copy, Debug)]
-pub struct Backends<'a> {
+pub struct Places<'a> {
     pub home: &'a str,
     pub own: &'a str,
 }
 
 /// The classes of what a path with patterns or unknown parts may be. Patterns that hold at any depth are left out: which files of
 /// those names there are is for the disk to say.
-pub fn may_be<'t>(table: &'t Table, path: &str, glob: bool, backends: Backends<'_>) -> Vec<&'t PathClass> {
+pub fn may_be<'t>(table: &'t Table, path: &str, glob: bool, places: Places<'_>) -> Vec<&'t PathClass> {
     if path.len() > MAX_PATTERN {
         return Vec::new();
     }
-    fixed(table, path, backends, |path| pieces_of(path, glob))
+    fixed(table, path, places, |path| pieces_of(path, glob))
 }
 
 /// The classes of what may be at any depth below a folder. `hidden`: hidden files and folders as well.
-pub fn below<'t>(
-    table: &'t Table,
-    folder: &str,
-    glob: bool,
-    hidden: bool,
-    backends: Backends<'_>,
-) -> Vec<&'t PathClass> {
+pub fn below<'t>(table: &'t Table, folder: &str, glob: bool, hidden: bool, places: Places<'_>) -> Vec<&'t PathClass> {
     if folder.len() > MAX_PATTERN {
         return Vec::new();
     }
     let folder = folder.trim_end_matches('/');
-    let inside = class_in(table, &format!("{folder}/\u{1}"), backends.home, backends.own);
-    let mut found = fixed(table, folder, backends, |folder| {
+    let inside = class_in(table, &format!("{folder}/\u{1}"), places.home, places.own);
+    let mut found = fixed(table, folder, places, |folder| {
         let mut all = pieces_of(folder, glob);
         all.push(Piece::Byte(b'/'));
         if !hidden {
@@ -200,7 +194,7 @@ pub fn below<'t>(
     // A folder that is free of the class of what it stands in.
     if inside.is_some_and(|class| class.free) {
         let within = format!("{folder}/\u{1}");
-        found.retain(|class| !holds(table, class, &within, backends));
+        found.retain(|class| !holds(table, class, &within, places));
     }
     // The folder itself may be of a class with all that is in it, after one that takes out a part of it.
     if let Some(class) = inside.filter(|class| !found.iter().any(|c| c.name == class.name)) {
@@ -210,10 +204,10 @@ pub fn below<'t>(
 }
 
 /// Whether a path is below a pattern of a class, exceptions aside.
-fn holds(table: &Table, class: &PathClass, path: &str, backends: Backends<'_>) -> bool {
+fn holds(table: &Table, class: &PathClass, path: &str, places: Places<'_>) -> bool {
     let at = table.paths.classes.iter().position(|other| other.name == class.name);
     at.and_then(|at| table.patterns.each.get(at))
-        .is_some_and(|all| all.paths.iter().any(|pattern| pattern.covers(path, backends.home, backends.own)))
+        .is_some_and(|all| all.paths.iter().any(|pattern| pattern.covers(path, places.home, places.own)))
 }
 
 /// Whether one of two texts begins with the other.
@@ -225,12 +219,12 @@ fn agree(a: &str, b: &str) -> bool {
 fn fixed<'t>(
     table: &'t Table,
     path: &str,
-    backends: Backends<'_>,
+    places: Places<'_>,
     read: impl Fn(&str) -> Vec<Piece<'_>>,
 ) -> Vec<&'t PathClass> {
-    let folds = table.ignores_case(path) || table.ignores_case(backends.home);
+    let folds = table.ignores_case(path) || table.ignores_case(places.home);
     let lower = |text: &str| if folds { text.to_lowercase() } else { text.to_owned() };
-    let (path, home, own) = (lower(path), lower(backends.home), lower(backends.own));
+    let (path, home, own) = (lower(path), lower(places.home), lower(places.own));
     let patterns = if folds { &table.folded } else { &table.patterns };
     let wanted = read(&path);
     let start: usize = wanted.iter().take_while(|piece| matches!(piece, Piece::Byte(_))).count();
@@ -296,9 +290,9 @@ mod tests {
     #[test]
     fn folders_reach_what_is_below() {
         let table = table().unwrap();
-        let backends = Backends { home: "/home/alice", own: "/home/alice/.hermes" };
+        let places = Places { home: "/home/alice", own: "/home/alice/.hermes" };
         let names = |folder: &str, hidden| -> Vec<&str> {
-            below(table, folder, false, hidden, backends).iter().map(|class| class.name.as_str()).collect()
+            below(table, folder, false, hidden, places).iter().map(|class| class.name.as_str()).collect()
         };
         assert!(names("/home/alice", true).contains(&"policy"));
         assert!(!names("/home/alice", false).contains(&"policy"));

@@ -29,9 +29,6 @@ pub enum AgentCommand {
     SetModel(String),
     SetEffort(Effort),
     SetMode(Mode),
-    /// A fresh session in the same folder.
-    New,
-    Resume(SessionId),
     /// Only these toolsets from the next turn on; none: those of the configuration.
     SetToolsets(Vec<String>),
     /// Works there from now on: `local`, `ssh`, `docker`; refused while a turn runs.
@@ -41,10 +38,6 @@ pub enum AgentCommand {
     Rewind(RewindOrder),
     /// Takes the last rewind back, while nothing was said since.
     Redo,
-    /// Goes on in a new session with the same conversation.
-    Fork,
-    /// Goes on in a new session with the conversation of another one, which may be open elsewhere.
-    ForkOf(SessionId),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).
@@ -57,7 +50,10 @@ pub enum AgentCommand {
     Writing(ApprovalId, bool),
     /// What the person says to a policy that changed on disk.
     Policy(PolicyAnswer),
-    Close,
+    /// The session is left; what runs in it is stopped, and all is saved. `cleared`: the person begins a new one in its place.
+    Close {
+        cleared: bool,
+    },
 }
 
 /// What a person says to a policy that changed on disk, with the version of it that they saw
@@ -69,4 +65,17 @@ pub enum PolicyAnswer {
     Take(String),
     /// What the session read holds until it ends.
     Keep(String),
+}
+
+/// Which conversation a session is opened with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum Opens {
+    #[default]
+    New,
+    /// A new one in the place of one that the person cleared.
+    Cleared,
+    Resume(SessionId),
+    /// A new one with the conversation of this one, which may be open elsewhere.
+    Fork(SessionId),
 }

@@ -17,13 +17,13 @@ pub enum AgentEvent {
         items: Vec<Item>,
     },
     SessionChanged(SessionInfo),
-    /// A session that was asked for is open in another process, and stays there.
+    /// The session is open in another process, and stays there.
     OpenElsewhere {
         session: SessionId,
         pid: i64,
     },
-    /// The session that was asked for could not be had, a notice says why: this one stays open.
-    SessionKept,
+    /// The session could not be opened, what came before says why. Nothing follows.
+    NotOpened,
     TurnStarted {
         turn: u32,
         at: i64,

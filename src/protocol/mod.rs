@@ -20,7 +20,7 @@ pub use approval::{
     Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Past, Payload, Preview, Proposal, Scope, Speaker, Target,
     Width,
 };
-pub use command::{AgentCommand, PolicyAnswer};
+pub use command::{AgentCommand, Opens, PolicyAnswer};
 pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
 pub use intent::{EditIntent, Intent, Verdict, Why};

@@ -20,7 +20,7 @@ fn commands_have_their_form() {
         &AgentCommand::Submit { text: "hi".into(), images: Vec::new() },
         json!({"type": "submit", "data": {"text": "hi", "images": []}}),
     );
-    is(&AgentCommand::New, json!({"type": "new"}));
+    is(&AgentCommand::Redo, json!({"type": "redo"}));
     is(&AgentCommand::SetMode(Mode::Smart), json!({"type": "set_mode", "data": "smart"}));
     is(&AgentCommand::SetEffort(Effort::XHigh), json!({"type": "set_effort", "data": "xhigh"}));
     is(

@@ -1,18 +1,22 @@
 //! Carries out what `update` orders. Long work goes to tasks that answer with messages.
 
+use super::open_tabs::OpenTabs;
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
 use crate::app::effect::{LoadRequest, ServerOrder};
 use crate::app::model::servers::ServerFact;
 use crate::app::vi::Caret;
 use crate::app::{Effect, Model, Msg};
+use crate::engine::SessionSpec;
 use crate::exec::Exec;
-use crate::protocol::AgentCommand;
+use crate::lock::lock;
+use crate::protocol::SessionId;
 use crate::store::Store;
 use crate::term::{Frames, Guard, Shape};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -22,6 +26,8 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
 /// What the loop does after an effect.
 pub enum Then {
     GoOn,
+    /// A fact that is known at once.
+    Tell(Msg),
     Redraw,
     /// The shell takes the terminal for a while.
     Suspend,
@@ -41,8 +47,6 @@ pub struct Hands {
     loads: HashMap<Discriminant<LoadRequest>, tokio::task::JoinHandle<()>>,
     /// Milliseconds since the epoch; the earliest counts.
     wake_at: Option<i64>,
-    /// Agent orders go out one after another, though the channel may be full for a moment.
-    orders: mpsc::UnboundedSender<AgentCommand>,
     /// Store jobs likewise, so that a draft never overtakes a later one.
     jobs: mpsc::UnboundedSender<crate::store::StoreJob>,
     /// Changes of files of the home folder: one after another, none is dropped.
@@ -51,24 +55,18 @@ pub struct Hands {
     login: super::servers::Login,
     watch: super::watch::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
-    order_pump: tokio::task::JoinHandle<()>,
+    /// The session in view, as plugins and hooks know it.
+    shown: Option<SessionId>,
+    tabs: Arc<Mutex<OpenTabs>>,
 }
 
 impl Hands {
     /// Hands for these workers.
-    pub fn new(workers: &Workers, context: &Context, replies: mpsc::Sender<Msg>) -> Self {
-        // Both queues hold what a person typed: a handful of entries, never a stream.
-        let (orders, mut queue) = mpsc::unbounded_channel();
-        let to_agent = workers.agent.commands.clone();
-        let order_pump = tokio::spawn(async move {
-            while let Some(order) = queue.recv().await {
-                if to_agent.send(order).await.is_err() {
-                    break;
-                }
-            }
-        });
+    pub fn new(context: &Context, replies: mpsc::Sender<Msg>) -> Self {
+        let services = context.engine.services();
+        // It holds what a person typed: a handful of entries, never a stream.
         let (jobs, mut work) = mpsc::unbounded_channel();
-        let (store, answers) = (workers.store.clone(), replies.clone());
+        let (store, answers) = (services.store.clone(), replies.clone());
         let job_pump = tokio::spawn(async move {
             let opened = store.opened().await;
             let _ = answers
@@ -82,6 +80,11 @@ impl Hands {
                     break;
                 }
             }
+        });
+        let (paths, told) = (context.paths.clone(), replies.clone());
+        tokio::task::spawn_blocking(move || {
+            // The screen is gone already: the next one finds the last list.
+            let _ = told.blocking_send(Msg::LostTabs(super::open_tabs::lost(&paths)));
         });
         let (writes, mut changes) = mpsc::unbounded_channel();
         let (home, told) = (context.clone(), replies.clone());
@@ -98,19 +101,19 @@ impl Hands {
         });
         Self {
             writes,
-            exec: workers.exec.clone(),
-            store: workers.store.clone(),
+            exec: services.exec.clone(),
+            store: services.store.clone(),
             context: context.clone(),
             replies,
             loads: HashMap::new(),
             wake_at: None,
-            orders,
             jobs,
             paths: Paths::default(),
             login: Default::default(),
             watch: Default::default(),
+            shown: None,
+            tabs: Arc::new(Mutex::new(OpenTabs::new(&context.paths))),
             job_pump: Some(job_pump),
-            order_pump,
         }
     }
 
@@ -118,8 +121,24 @@ impl Hands {
     pub fn carry_out(&mut self, effect: Effect, frames: &mut Frames, model: &Model) -> Then {
         match effect {
             Effect::Agent(order) => {
-                // Closed only when the agent ended, which ends the program too.
-                let _ = self.orders.send(order);
+                if let Some(session) = &model.tab.of {
+                    self.context.engine.order(session, order);
+                }
+            }
+            Effect::Of(session, order) => self.context.engine.order(&session, order),
+            Effect::Open { tab, opens, cwd, model, parent } => {
+                let model = model.or_else(|| self.context.spec.model.clone());
+                let spec = SessionSpec { opens, cwd: cwd.into(), model, parent, ..self.context.spec.clone() };
+                return Then::Tell(Msg::Bound(tab, self.context.engine.open(spec)));
+            }
+            Effect::Close { session, cleared } => self.context.engine.close(&session, cleared),
+            Effect::SaveTabs(sessions) => {
+                let tabs = Arc::clone(&self.tabs);
+                tokio::task::spawn_blocking(move || {
+                    if let Err(error) = lock(&tabs).save(&sessions) {
+                        tracing::warn!("the list of open tabs was not saved: {error}");
+                    }
+                });
             }
             Effect::Server(order) => self.server(order),
             Effect::Process(order) => self.exec.command(order),
@@ -177,7 +196,8 @@ impl Hands {
 
     fn load(&mut self, request: LoadRequest, model: &Model) {
         let key = std::mem::discriminant(&request);
-        let (context, replies) = (self.context.clone(), self.replies.clone());
+        let session = model.tab.of.clone();
+        let (context, replies) = (self.context.of(session.as_ref()), self.replies.clone());
         let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
         if let LoadRequest::Paths { word } = request {
             let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));
@@ -185,6 +205,11 @@ impl Hands {
         }
         let task = tokio::spawn(async move {
             if let Some(reply) = loads::answer(request, context, facts).await {
+                let reply = match session {
+                    // Another tab may be in view by now.
+                    Some(session) => Msg::Of(session, Box::new(reply)),
+                    None => reply,
+                };
                 // The screen is gone: nobody waits.
                 let _ = replies.send(reply).await;
             }
@@ -199,7 +224,13 @@ impl Hands {
     }
 
     /// Notices what others changed meanwhile.
-    pub fn look(&mut self) {
+    pub fn look(&mut self, model: &Model) {
+        if self.shown != model.tab.of {
+            self.shown.clone_from(&model.tab.of);
+            if let Some(session) = &self.shown {
+                self.context.extensions.show(&session.0);
+            }
+        }
         self.watch.look(&self.context, &self.replies);
     }
 
@@ -228,10 +259,9 @@ impl Hands {
         }
     }
 
-    /// Lets queued jobs (drafts) finish and the agent close. Facts that nobody reads any more are taken in, so that the
-    /// agent never waits for room.
+    /// Lets queued jobs (drafts) finish and the sessions close. Facts that nobody reads any more are taken in, so that none
+    /// waits for room.
     pub async fn leave(mut self, workers: &mut Workers, heard: &mut mpsc::Receiver<Msg>) {
-        let _ = self.orders.send(AgentCommand::Close);
         self.jobs = mpsc::unbounded_channel().0;
         let work = async {
             let pump = async {
@@ -239,10 +269,10 @@ impl Hands {
                     let _ = pump.await;
                 }
             };
-            let agent = async { while workers.agent.events.recv().await.is_some() {} };
+            let sessions = self.context.engine.close_all(&mut workers.events);
             let replies = async { while heard.recv().await.is_some() {} };
             tokio::select! {
-                _ = futures::future::join(pump, agent) => {}
+                _ = futures::future::join(pump, sessions) => {}
                 () = replies => {}
             }
             self.store.close().await;
@@ -251,7 +281,7 @@ impl Hands {
             tracing::warn!("left before everything was written");
         }
         self.login.leave();
-        self.order_pump.abort();
+        lock(&self.tabs).close();
     }
 }
 

@@ -29,9 +29,9 @@ pub struct Facts {
 impl Facts {
     /// The facts of now.
     pub fn of(model: &Model, store: Store, exec: Exec) -> Self {
-        let session = model.session.clone();
+        let session = model.tab.session.clone();
         let cwd = session.as_ref().map_or_else(|| PathBuf::from("."), |s| PathBuf::from(&s.cwd));
-        Self { session, meter: model.meter, store, exec, cwd }
+        Self { session, meter: model.tab.meter, store, exec, cwd }
     }
 }
 

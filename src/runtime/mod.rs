@@ -9,6 +9,7 @@ mod frame;
 mod images;
 mod input;
 mod loads;
+mod open_tabs;
 mod own_server;
 mod paths;
 mod permissions;
@@ -18,29 +19,39 @@ mod toolsets;
 mod trim;
 mod watch;
 
-use crate::agent::runner::Handle;
+use crate::app::model::notices::Notices;
+use crate::app::model::tab::{TabId, TabState};
 use crate::app::{Effect, Model, Msg, approvals, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
+use crate::engine::{Engine, SessionEvent, SessionSpec};
 use crate::exec::{Exec, ProcessEvent};
-use crate::protocol::AgentEvent;
-use crate::store::Store;
+use crate::protocol::{AgentEvent, Opens, SessionId};
 use crate::term::Signals;
 use crate::term::{Frames, Guard, Reader};
 use crate::ui::ViewCache;
+pub use open_tabs::last as last_tabs;
+
 use frame::{FrameClock, Urgency};
+use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// Everything the screen talks to.
+/// Everything the screen hears.
 pub struct Workers {
-    pub agent: Handle,
-    pub exec: Exec,
+    pub events: mpsc::Receiver<SessionEvent>,
     pub processes: mpsc::Receiver<ProcessEvent>,
-    pub store: Store,
+}
+
+/// What is open when the screen starts.
+#[derive(Clone, Debug, Default)]
+pub struct FirstTabs {
+    pub first: Opens,
+    /// Sessions that open behind it.
+    pub behind: Vec<SessionId>,
 }
 
 /// When a frame that was drawn without grammars is drawn again.
@@ -53,7 +64,8 @@ pub struct Screen {
     _guard: Guard,
     frames: Frames,
     model: Model,
-    cache: ViewCache,
+    /// Of each tab what was laid out.
+    caches: HashMap<TabId, ViewCache>,
     clock: FrameClock,
     /// Something is drawn that will look better soon (grammars load): another frame then.
     better_at: Option<Instant>,
@@ -91,7 +103,7 @@ impl Screen {
             _guard: guard,
             frames,
             model,
-            cache: ViewCache::default(),
+            caches: HashMap::new(),
             clock: FrameClock::default(),
             better_at: None,
             owed: Vec::new(),
@@ -105,15 +117,19 @@ impl Screen {
     fn draw(&mut self) -> io::Result<()> {
         let began = Instant::now();
         let mut layout = None;
-        let (model, cache) = (&self.model, &mut self.cache);
+        let model = &self.model;
+        self.caches.retain(|id, _| model.tabs().any(|tab| tab.id == *id));
+        let cache = self.caches.entry(model.tab.id).or_default();
         let bytes = self.frames.draw(|frame| layout = Some(crate::ui::draw(model, cache, frame)))?;
         self.clock.drawn(Instant::now());
-        self.better_at = self.cache.wants_frame().then(|| Instant::now() + BETTER);
+        self.better_at = cache.wants_frame().then(|| Instant::now() + BETTER);
         if self.trace {
             tracing::info!(bytes, micros = began.elapsed().as_micros(), "frame");
         }
         if let Some(layout) = layout
-            && (layout != self.model.layout || self.model.transcript.scroll != 0 || self.model.copying.is_some())
+            && (layout != self.model.layout
+                || self.model.tab.transcript.scroll != 0
+                || self.model.tab.copying.is_some())
         {
             let read = approvals::reading(&self.model);
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
@@ -130,19 +146,25 @@ impl Screen {
         mut self,
         mut workers: Workers,
         context: Context,
+        tabs: FirstTabs,
         first: Option<String>,
         mut signals: Signals,
     ) -> io::Result<Ended> {
         trim::later();
         let mut input = Reader::start()?;
         let (replies, mut heard) = mpsc::channel(64);
-        let mut hands = effects::Hands::new(&workers, &context, replies);
-        let mut agent_gone = false;
-        let (mcp, backends) = (context.mcp.clone(), context.backends.clone());
+        let mut hands = effects::Hands::new(&context, replies);
+        let (mcp, engine) = (context.mcp.clone(), context.engine.clone());
+        let exec = engine.services().exec.clone();
         let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
+        let opened = engine.open(SessionSpec { opens: tabs.first, ..context.spec.clone() });
+        self.take_in(Msg::Bound(self.model.tab.id, opened), Urgency::Background);
         let start = crate::app::start(&mut self.model);
         self.owed.extend(start);
+        let mut behind = Vec::new();
+        crate::app::tabs::restore(&mut self.model, &mut behind, tabs.behind);
+        self.owed.extend(behind);
         if let Some(text) = first {
             self.owed.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
         }
@@ -151,6 +173,7 @@ impl Screen {
             for effect in owed {
                 match hands.carry_out(effect, &mut self.frames, &self.model) {
                     effects::Then::GoOn => {}
+                    effects::Then::Tell(msg) => self.take_in(msg, Urgency::Input),
                     effects::Then::Redraw => self.clock.want(Urgency::Input),
                     effects::Then::Suspend => {
                         // The shell reads the terminal itself: nobody else may.
@@ -166,17 +189,17 @@ impl Screen {
                     }
                     effects::Then::Leave { code, demo } => {
                         // The agent may be waiting for a machine that is on its way.
-                        backends.give_up();
+                        engine.give_up_backends();
                         hands.leave(&mut workers, &mut heard).await;
                         // The shell that comes next must find all that is typed once the terminal is its own.
                         input.stop().await;
-                        let spoke = !self.model.transcript.cells.is_empty();
-                        let kept = std::mem::take(&mut self.model.processes.kept);
+                        let spoke = !self.model.tab.transcript.cells.is_empty();
+                        let kept = std::mem::take(&mut self.model.tab.processes.kept);
                         return Ok(Ended {
                             code,
                             demo,
                             spoke,
-                            session: self.model.session.take(),
+                            session: self.model.tab.session.take(),
                             kept,
                             hung_up: self.hung_up,
                         });
@@ -187,7 +210,7 @@ impl Screen {
                 if let Err(error) = self.draw() {
                     // The terminal is gone: leave the orderly way, with drafts and sessions saved.
                     tracing::warn!("the terminal took no frame: {error}");
-                    self.hang_up(&workers.exec);
+                    self.hang_up(&exec);
                     self.take_in(Msg::Terminated, Urgency::Background);
                     self.clock.drawn(Instant::now());
                 }
@@ -201,7 +224,7 @@ impl Screen {
                 biased;
                 hung_up = signals.next() => {
                     if hung_up {
-                        self.hang_up(&workers.exec);
+                        self.hang_up(&exec);
                     }
                     (Msg::Terminated, Urgency::Input)
                 }
@@ -212,7 +235,7 @@ impl Screen {
                     },
                     // The terminal is gone.
                     None => {
-                        self.hang_up(&workers.exec);
+                        self.hang_up(&exec);
                         (Msg::Terminated, Urgency::Input)
                     }
                 },
@@ -222,14 +245,7 @@ impl Screen {
                     self.clock.want(Urgency::Background);
                     continue;
                 }
-                event = workers.agent.events.recv(), if !agent_gone => match event {
-                    Some(event) => (Msg::Agent(event), Urgency::Background),
-                    None => {
-                        agent_gone = true;
-                        let text = "the agent ended by itself; the log says why. Quit and resume with hermes -c".to_owned();
-                        (Msg::Agent(AgentEvent::NotTaken(text)), Urgency::Input)
-                    }
-                },
+                Some(told) = workers.events.recv() => (of_session(told), Urgency::Background),
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
                 Ok(()) = servers_changed.changed() => {
@@ -238,7 +254,7 @@ impl Screen {
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };
             self.take_in(first.0, first.1);
-            hands.look();
+            hands.look(&self.model);
             self.drain(&mut workers, &mut input, &mut heard);
         }
     }
@@ -252,9 +268,14 @@ impl Screen {
     /// One message into the model.
     fn take_in(&mut self, msg: Msg, urgency: Urgency) {
         let urgency = if is_urgent(&msg) { Urgency::Input } else { urgency };
+        let behind = matches!(&msg, Msg::Of(session, _) if self.model.tab.of.as_ref() != Some(session));
+        let before = behind.then(|| chrome(&self.model));
         let effects = update(&mut self.model, crate::agent::now(), msg);
         self.owed.extend(effects);
-        self.clock.want(urgency);
+        // What streams in a tab behind this one is not seen.
+        if before.is_none_or(|before| before != chrome(&self.model)) {
+            self.clock.want(urgency);
+        }
     }
 
     /// Everything that is queued already, within the time bound, input first.
@@ -275,8 +296,8 @@ impl Screen {
                         None => held = Some(msg),
                     }
                 }
-            } else if let Ok(event) = workers.agent.events.try_recv() {
-                self.take_in(Msg::Agent(event), Urgency::Background);
+            } else if let Ok(told) = workers.events.try_recv() {
+                self.take_in(of_session(told), Urgency::Background);
             } else if let Ok(event) = workers.processes.try_recv() {
                 self.take_in(Msg::Process(event), Urgency::Background);
             } else if let Ok(msg) = heard.try_recv() {
@@ -291,8 +312,27 @@ impl Screen {
     }
 }
 
+/// What is seen of tabs that are not in view.
+fn chrome(model: &Model) -> (Vec<(TabId, TabState, String)>, Notices) {
+    (model.tabs().map(|tab| (tab.id, tab.state(), tab.name())).collect(), model.notices.clone())
+}
+
+/// What a session tells, as a message.
+fn of_session(told: SessionEvent) -> Msg {
+    // A tab whose session was closed is gone: only one that ended by itself hears this.
+    let event = told.event.unwrap_or_else(|| {
+        AgentEvent::NotTaken(
+            "the session ended unexpectedly; the log says why. Close this tab and resume it".to_owned(),
+        )
+    });
+    Msg::Of(told.session, Box::new(Msg::Agent(event)))
+}
+
 /// Facts that a person waits for.
 fn is_urgent(msg: &Msg) -> bool {
+    if let Msg::Of(_, msg) = msg {
+        return is_urgent(msg);
+    }
     matches!(
         msg,
         Msg::Agent(
@@ -305,9 +345,12 @@ fn is_urgent(msg: &Msg) -> bool {
     )
 }
 
-/// What loads and effects need beside the workers.
+/// What loads and effects need.
 #[derive(Clone)]
 pub struct Context {
+    pub engine: Engine,
+    /// How sessions of this screen are opened.
+    pub spec: SessionSpec,
     pub loaded: Arc<Loaded>,
     pub sources: Arc<Sources>,
     pub paths: Paths,
@@ -320,7 +363,15 @@ pub struct Context {
     pub mcp: crate::mcp::Mcp,
     pub backends: crate::backends::Backends,
     /// The files of the policy: what the screen writes for the person goes through it.
-    pub policy: Arc<crate::agent::frozen::Frozen>,
+    pub policy: Arc<crate::agent::policy_snapshot::PolicySnapshot>,
+}
+
+impl Context {
+    /// The same for a session: where it works, and the policy as it read it.
+    fn of(&self, session: Option<&SessionId>) -> Self {
+        let (backends, policy) = (self.engine.backends(session), self.engine.policy(session));
+        Self { backends, policy, ..self.clone() }
+    }
 }
 
 async fn until(deadline: Option<tokio::time::Instant>) {

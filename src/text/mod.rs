@@ -195,17 +195,17 @@ impl Snapshot {
     }
 
     /// The place of every row.
-    pub fn backends(&self) -> Vec<Place> {
-        let mut backends = vec![Place::default(); self.rows.len()];
+    pub fn places(&self) -> Vec<Place> {
+        let mut places = vec![Place::default(); self.rows.len()];
         let mut at = Place { line: self.last_line, part: 0 };
-        for index in (0..backends.len()).rev() {
-            if index + 1 < backends.len() {
+        for index in (0..places.len()).rev() {
+            if index + 1 < places.len() {
                 let goes_on = self.wrapped.get(index).copied().unwrap_or(false);
                 at = if goes_on { Place { part: at.part - 1, ..at } } else { Place { line: at.line - 1, part: 0 } };
             }
-            backends[index] = at;
+            places[index] = at;
         }
-        backends
+        places
     }
 }
 

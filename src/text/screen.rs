@@ -296,8 +296,8 @@ mod tests {
         let mut screen = Screen::new(4, 5);
         screen.feed(b"one\r\nabcdefghij\r\nend");
         let snapshot = Snapshot { last_line: 2, ..screen.snapshot() };
-        let backends: Vec<(i64, i32)> = snapshot.backends().iter().map(|place| (place.line, place.part)).collect();
-        assert_eq!(backends, [(0, 0), (1, -2), (1, -1), (1, 0), (2, 0)]);
+        let places: Vec<(i64, i32)> = snapshot.places().iter().map(|place| (place.line, place.part)).collect();
+        assert_eq!(places, [(0, 0), (1, -2), (1, -1), (1, 0), (2, 0)]);
     }
 
     #[test]

@@ -52,17 +52,29 @@ pub fn tools(knowledge: &Knowledge) -> Option<Vec<Span>> {
 }
 
 /// Name, title, model and folder.
-pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
     if area.is_empty() {
         return;
     }
     let glyph = if model.look.skin.glyph.is_empty() { "☤" } else { &model.look.skin.glyph };
     let mut x = paint.put(area.x + 2, area.y, 2, glyph, paint.role(Role::Accent));
-    x = paint.put(x + 1, area.y, 8, "Hermes", paint.slot(Slot::Title));
+    let several = !model.parked.is_empty();
+    if several {
+        // Half of the row at least: which session it is matters more than its folder.
+        let room = area.width.saturating_sub(x - area.x + 2);
+        let room = if area.width >= 100 { room * 2 / 3 } else { room };
+        x = super::tabs::draw(model, paint, x, area.y, room, layout);
+    } else {
+        x = paint.put(x + 1, area.y, 8, "Hermes", paint.slot(Slot::Title));
+    }
     let mut end = area.right().saturating_sub(2);
-    if let Some(session) = &model.session {
-        let git = model.sidebar.git.as_ref().map(|git| format!(" {}", branch(git))).unwrap_or_default();
-        let room = usize::from(area.width / 3).saturating_sub(width(&git));
+    if several && end < x + 24 {
+        return;
+    }
+    if let Some(session) = &model.tab.session {
+        let git = model.tab.sidebar.git.as_ref().map(|git| format!(" {}", branch(git))).unwrap_or_default();
+        let third = if several { end.saturating_sub(x + 4) } else { area.width / 3 };
+        let room = usize::from(third).saturating_sub(width(&git));
         let folder = format!("{}{git}", truncate_middle(&model.shown_folder(&session.cwd), room));
         end = paint.right(end, area.y, &folder, paint.slot(Slot::StatusDim)).saturating_sub(3);
         let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
@@ -72,7 +84,7 @@ pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect) {
             let name = truncate_middle(name, usize::from(end.saturating_sub(x + 4)).min(40));
             end = paint.right(end, area.y, &name, paint.role(Role::Text)).saturating_sub(3);
         }
-        if let Some(text) = session.title.as_deref() {
+        if let Some(text) = session.title.as_deref().filter(|_| !several) {
             paint.fit(x + 2, area.y, end.saturating_sub(x + 2), text, paint.role(Role::Text));
         }
     }
@@ -84,31 +96,31 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         return;
     }
     let mut parts: Vec<Span> = Vec::new();
-    let plan = &model.sidebar.plan;
+    let plan = &model.tab.sidebar.plan;
     if !plan.is_empty() {
         let done = plan.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
         let now = plan.iter().find(|todo| todo.status == TodoStatus::InProgress).map_or("plan", |todo| &todo.content);
         let now = crate::text::width::truncate_end(now, usize::from(area.width / 3));
         parts.push(Span::new(format!("▸ {now} {done}/{}", plan.len()), Role::Text));
     }
-    if model.meter.context > 0 {
+    if model.tab.meter.context > 0 {
         parts.push(Span::new(format!("context {}", context(model).0), Role::Dim));
     }
     let running = {
-        let here = model.processes.rows.iter().filter(|row| row.vitals.origin != Origin::Elsewhere);
+        let here = model.tab.processes.rows.iter().filter(|row| row.vitals.origin != Origin::Elsewhere);
         here.filter(|row| row.state == ProcessState::Running).count()
     };
-    let asking = model.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
+    let asking = model.tab.processes.rows.iter().filter(|row| row.state == ProcessState::NeedsInput).count();
     if running > 0 {
         parts.push(Span::new(format!("● {running}"), Role::Good));
     }
     if asking > 0 {
         parts.push(Span::new(format!("⌨ {asking}"), Role::Careful));
     }
-    if !model.sidebar.files.is_empty() {
-        parts.push(Span::new(format!("M {}", model.sidebar.files.len()), Role::Dim));
+    if !model.tab.sidebar.files.is_empty() {
+        parts.push(Span::new(format!("M {}", model.tab.sidebar.files.len()), Role::Dim));
     }
-    if let Some((percent, _)) = &model.sidebar.knowledge.notes {
+    if let Some((percent, _)) = &model.tab.sidebar.knowledge.notes {
         parts.push(Span::new(format!("memory {percent} %"), Role::Dim));
     }
     let mut spans = Vec::with_capacity(parts.len() * 2);
@@ -123,7 +135,7 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
 
 /// Fill of the window in words, and in percent where the window is known.
 pub fn context(model: &Model) -> (String, Option<u64>) {
-    let meter = &model.meter;
+    let meter = &model.tab.meter;
     match meter.window.filter(|window| *window > 0) {
         Some(window) => {
             let percent = (meter.context * 100 / window).min(999);
@@ -139,13 +151,13 @@ pub fn queue(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
         return;
     }
     layout.panes.push((Pane::Queue, to_area(area)));
-    let focused = model.focus == Pane::Queue;
+    let focused = model.tab.focus == Pane::Queue;
     let window = usize::from(area.height);
-    let chosen = model.queue_selected.min(model.queue.len().saturating_sub(1));
+    let chosen = model.tab.queue_selected.min(model.tab.queue.len().saturating_sub(1));
     let skip = if focused { (chosen + 1).saturating_sub(window) } else { 0 };
-    for (index, prompt) in model.queue.texts().skip(skip).take(window).enumerate() {
+    for (index, prompt) in model.tab.queue.texts().skip(skip).take(window).enumerate() {
         let place = row(area, index as u16);
-        let label = if index == 0 { format!("queued {} ", model.queue.len()) } else { String::new() };
+        let label = if index == 0 { format!("queued {} ", model.tab.queue.len()) } else { String::new() };
         let x = place.x + 2;
         paint.put(x, place.y, 11, &label, paint.role(Role::Dim));
         let selected = focused && skip + index == chosen;
@@ -170,11 +182,11 @@ const HINTS: u16 = 80;
 /// What the first row of the strip says of the keys: that nothing goes out by itself, where prompts came back.
 fn queue_hint(model: &Model, width: u16) -> String {
     let strip = hints::key_of(model, "queue-strip");
-    if model.queue.held == 0 {
+    if model.tab.queue.held == 0 {
         return strip;
     }
     let send = hints::key_of(model, "send");
-    let what = if matches!(model.turn, TurnStatus::Running(_)) { "steers" } else { "sends" };
+    let what = if matches!(model.tab.turn, TurnStatus::Running(_)) { "steers" } else { "sends" };
     if width < HINTS { format!("held · {send} {what}") } else { format!("held, not sent · {send} {what} · {strip}") }
 }
 
@@ -185,11 +197,11 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     }
     paint.tone(area, Slot::StatusBar);
     let end = area.right().saturating_sub(2);
-    let approvals = model.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
+    let approvals = model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
         Approvals::Manual => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.
-        Approvals::Smart if model.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
+        Approvals::Smart if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
             (" auto: no model, all is asked ", Slot::BadgeGood)
         }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
@@ -222,7 +234,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if model.demo {
         part(paint, "demo", strong);
     }
-    if let TurnStatus::Running(running) = &model.turn {
+    if let TurnStatus::Running(running) = &model.tab.turn {
         let step = format::clock(running.step_worked(model.now));
         let turn = format::clock(running.worked(model.now));
         let text = match (running.step > 1, area.width >= ROOMY) {
@@ -232,13 +244,13 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         };
         part(paint, &text, strong);
     }
-    let live = model.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
+    let live = model.tab.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
     if live > 0 {
         part(paint, &format!("▶ {live}"), strong);
     }
-    let asked = model.approvals.entries.len();
-    if asked > 0 && model.modals.is_empty() {
-        let approve = model.approvals.entries.iter().filter(|entry| matches!(entry, Entry::Approval(_))).count();
+    let asked = model.tab.approvals.entries.len();
+    if asked > 0 && model.tab.modals.is_empty() {
+        let approve = model.tab.approvals.entries.iter().filter(|entry| matches!(entry, Entry::Approval(_))).count();
         let kind = match (approve, asked - approve) {
             (_, 0) => "to approve",
             (0, _) => "to answer",
@@ -246,7 +258,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         };
         part(paint, &format!("⚠ {asked} {kind} ({})", hints::key_of(model, "inbox")), paint.role(Role::Careful));
     }
-    if !model.policy.changes.is_empty() {
+    if !model.tab.policy.changes.is_empty() {
         part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
     }
     if !model.mouse_captured {
@@ -279,7 +291,7 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Rect) {
 
 /// Says that the screen is too small, on whatever there is.
 pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
-    let waits = !model.approvals.entries.is_empty();
+    let waits = !model.tab.approvals.entries.is_empty();
     let lines = [
         format!("Needs {}×{}", SMALLEST.0, SMALLEST.1),
         format!("has {}×{}", area.width, area.height),
@@ -299,5 +311,5 @@ pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
 
 /// Where commands run.
 fn place(model: &Model) -> &str {
-    model.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| session.place.as_str())
+    model.tab.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| session.place.as_str())
 }

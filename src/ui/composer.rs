@@ -37,7 +37,7 @@ struct Shown {
 
 /// Wraps what is around the caret: never the whole of a long text.
 pub fn measure(model: &Model, cache: &mut ViewCache, columns: u16) -> Field {
-    let area = &model.composer.area;
+    let area = &model.tab.composer.area;
     let lines = area.lines();
     let room = usize::from(columns.saturating_sub(TEXT + 3)).max(1);
     let cursor = area.cursor();
@@ -71,7 +71,7 @@ pub fn measure(model: &Model, cache: &mut ViewCache, columns: u16) -> Field {
             shown.push(Shown { line: index, text: part.line.text(), from: line[..part.source.start].chars().count() });
         }
     }
-    let chips = u16::from(!model.composer.images.is_empty());
+    let chips = u16::from(!model.tab.composer.images.is_empty());
     Field { rows: cells(shown.len()).max(1) + chips, lines: shown, caret }
 }
 
@@ -137,14 +137,20 @@ pub fn draw(
         return None;
     }
     layout.panes.push((Pane::Composer, to_area(area)));
-    let focused = model.focus == Pane::Composer;
+    let focused = model.tab.focus == Pane::Composer;
     let block = inset(area, 1, 1);
     paint.tone(block, Slot::Raised);
-    if !paint.has_tones() {
-        let bar = paint.slot(if focused { Slot::BorderFocused } else { Slot::Border });
+    let several = !model.parked.is_empty();
+    let own = super::tabs::colour(&model.tab);
+    if several || !paint.has_tones() {
+        // The colour of the tab: what is written never goes to the wrong one.
+        let bar = match several {
+            true => paint.role(own),
+            false => paint.slot(if focused { Slot::BorderFocused } else { Slot::Border }),
+        };
         paint.repeat(Rect { x: area.x, width: 1, ..block }, "▎", bar);
     }
-    let chips = u16::from(!model.composer.images.is_empty());
+    let chips = u16::from(!model.tab.composer.images.is_empty());
     let padding = area.height.saturating_sub(field.rows) / 2;
     let body = Rect { y: area.y + padding, height: area.height - padding, ..inset(area, TEXT, 3) };
     let symbol = &model.look.skin.prompt_symbol;
@@ -154,7 +160,7 @@ pub fn draw(
     let skip = (field.caret.1 + 1).saturating_sub(visible.max(1));
     let style = if focused { paint.slot(Slot::Prompt) } else { paint.role(Role::Dim) };
     paint.put(area.x + 2, body.y, 2, symbol, style);
-    let selection = crate::app::vi::marked(model).or_else(|| model.composer.area.selection_range());
+    let selection = crate::app::vi::marked(model).or_else(|| model.tab.composer.area.selection_range());
     for (at, shown) in field.lines.iter().skip(usize::from(skip)).take(usize::from(visible)).enumerate() {
         let place = row(body, at as u16);
         paint.put(place.x, place.y, place.width, &shown.text, paint.role(Role::Text));
@@ -162,8 +168,8 @@ pub fn draw(
             mark(paint, place, shown, from, to);
         }
     }
-    if model.composer.area.is_empty() {
-        let text = if model.processes.pane.taken_over {
+    if model.tab.composer.area.is_empty() {
+        let text = if model.tab.processes.pane.taken_over {
             format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {
             busy(model, body.width)
@@ -175,7 +181,7 @@ pub fn draw(
     if chips > 0 {
         let place = row(body, visible.max(1));
         let mut x = place.x;
-        for (index, image) in model.composer.images.iter().enumerate() {
+        for (index, image) in model.tab.composer.images.iter().enumerate() {
             let size = bytes(image.data.len() as u64 * 3 / 4);
             let kind = image.media_type.rsplit('/').next().unwrap_or("image");
             let chip = format!("[image {} · {kind} · {size}] ", index + 1);
@@ -220,7 +226,9 @@ fn mark(paint: &mut Paint<'_>, place: Rect, shown: &Shown, from: (usize, usize),
 
 /// The popup of completions over the composer.
 pub fn completion(model: &Model, paint: &mut Paint<'_>, composer: Rect, above: Rect) {
-    let Some(completion) = model.composer.completion.as_ref().filter(|found| !found.items.is_empty()) else { return };
+    let Some(completion) = model.tab.composer.completion.as_ref().filter(|found| !found.items.is_empty()) else {
+        return;
+    };
     let most = usize::from(composer.y.saturating_sub(above.y)).min(8);
     let count = completion.items.len().min(most);
     if count == 0 {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// The selection on a surface, if there is one.
 pub fn selection(model: &Model, surface: Surface) -> Option<&PaneSelection> {
-    model.pane_selection.as_ref().filter(|selection| selection.surface == surface)
+    model.tab.pane_selection.as_ref().filter(|selection| selection.surface == surface)
 }
 
 /// Says where a row stands.
@@ -51,7 +51,7 @@ pub fn finish(
             paint.tone(Rect { x: flat.x + from, y: flat.y, width: to - from, height: 1 }, Slot::Marked);
         }
     }
-    model.copy_mode?;
+    model.tab.copy_mode?;
     layout.words =
         shown.iter().map(|flat| (0, rows.get(&flat.place).map_or_else(String::new, |row| row.line.text()))).collect();
     let caret = selection.to;

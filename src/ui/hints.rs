@@ -27,7 +27,7 @@ pub fn key_of(model: &Model, action: &str) -> String {
 pub fn footer(model: &Model) -> Vec<Hint> {
     let fixed = |keys: &[(&str, &'static str)]| keys.iter().map(|(key, word)| ((*key).to_owned(), *word)).collect();
     // Modals read these keys themselves.
-    if let Some(modal) = model.modals.last() {
+    if let Some(modal) = model.tab.modals.last() {
         return match modal {
             Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
             Modal::Question(question) if question.inert_until > model.now => Vec::new(),
@@ -51,9 +51,9 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             },
             Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
             Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
-            Modal::Frozen(frozen) if frozen.inert_until > model.now => Vec::new(),
+            Modal::PolicyChanged(frozen) if frozen.inert_until > model.now => Vec::new(),
             Modal::Quit(_) => fixed(&[("Space", "keep or end"), ("a", "all"), ("Enter", "quits"), ("Esc", "stays")]),
-            Modal::Frozen(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
+            Modal::PolicyChanged(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
             Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
             Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),
             Modal::Confirm(_) => fixed(&[("Enter", "takes the marked one"), ("y", "marks yes"), ("Esc", "close")]),
@@ -74,14 +74,14 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     if model.quit_armed.is_some() {
         return vec![(key_of(model, "interrupt"), "again quits")];
     }
-    let (running, taken_over) = (is_running(model), model.processes.pane.taken_over);
-    let mut actions: Vec<(&str, &'static str)> = match model.focus {
+    let (running, taken_over) = (is_running(model), model.tab.processes.pane.taken_over);
+    let mut actions: Vec<(&str, &'static str)> = match model.tab.focus {
         Pane::Terminal if taken_over => vec![("take-over", "hand back")],
         Pane::Terminal => terminal(model),
-        _ if model.copy_mode.is_some() => {
+        _ if model.tab.copy_mode.is_some() => {
             return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
         }
-        Pane::Conversation if model.transcript.find.is_some() => {
+        Pane::Conversation if model.tab.transcript.find.is_some() => {
             vec![("find-next", "older hit"), ("find-previous", "newer hit"), ("expand", "open")]
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
@@ -89,10 +89,10 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         Pane::Sidebar => vec![("scroll-down", "scroll")],
         Pane::Composer => Vec::new(),
     };
-    if running && model.focus == Pane::Composer {
-        let waits = matches!(&model.turn, TurnStatus::Running(running) if running.retry.is_some());
-        let (busy, empty) = (Busy::of(model), model.composer.area.is_empty());
-        match (waits && empty, empty && !model.queue.is_empty()) {
+    if running && model.tab.focus == Pane::Composer {
+        let waits = matches!(&model.tab.turn, TurnStatus::Running(running) if running.retry.is_some());
+        let (busy, empty) = (Busy::of(model), model.tab.composer.area.is_empty());
+        match (waits && empty, empty && !model.tab.queue.is_empty()) {
             (true, _) => actions.push(("send", "tries now")),
             (false, true) => actions.push(("send", "steers with the first")),
             (false, false) => {
@@ -101,13 +101,13 @@ pub fn footer(model: &Model) -> Vec<Hint> {
             }
         }
     }
-    match model.focus {
+    match model.tab.focus {
         Pane::Composer => {
             let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
             let stop = running.then_some(("stop-turn", "stop"));
-            let usual = usual.into_iter().take(if running || !model.composer.area.is_empty() { 2 } else { 3 });
+            let usual = usual.into_iter().take(if running || !model.tab.composer.area.is_empty() { 2 } else { 3 });
             // A pane that is open right above the prompt: how to get there.
-            let is_next = model.processes.pane.open && model.queue.is_empty();
+            let is_next = model.tab.processes.pane.open && model.tab.queue.is_empty();
             let there = is_next.then_some(("focus-up", "terminal"));
             actions.extend(stop.into_iter().chain(there).chain(usual));
         }
@@ -115,7 +115,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         _ if !taken_over => actions.push(("stop-turn", "back")),
         _ => {}
     }
-    let here = if taken_over { Context::TakenOver } else { focus::context(model.focus) };
+    let here = if taken_over { Context::TakenOver } else { focus::context(model.tab.focus) };
     let key = |action| model.keymap.key_in(here, action).unwrap_or_else(|| key_of(model, action));
     let hints = actions.into_iter().map(|(action, word)| (key(action), word));
     hints.filter(|(key, _)| !key.is_empty()).collect()
@@ -123,8 +123,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
 
 /// What a person can do with the command that the pane shows.
 fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
-    let pane = &model.processes.pane;
-    let rows = &model.processes.rows;
+    let pane = &model.tab.processes.pane;
+    let rows = &model.tab.processes.rows;
     let shown = rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
     let mut actions = Vec::new();
     if pane.find.is_some() {
@@ -187,10 +187,10 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
     // as few columns as will do, as many as can be read
     let readable = ((room + GAP) / (KEY + WORDS + GAP)).max(1);
     let columns = cells(list.len()).div_ceil(most).clamp(1, readable);
-    let backends = usize::from(most) * usize::from(columns);
-    let left = if list.len() > backends {
+    let places = usize::from(most) * usize::from(columns);
+    let left = if list.len() > places {
         list.sort_by_key(|entry| entry.direct);
-        let page = backends.saturating_sub(1).max(1);
+        let page = places.saturating_sub(1).max(1);
         let from = chord.page % list.len().div_ceil(page) * page;
         let all = list.len();
         list = list.into_iter().skip(from).take(page).collect();

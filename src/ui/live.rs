@@ -32,7 +32,7 @@ pub fn since(now: i64, start: i64) -> u64 {
 
 /// What the running turn does now, for the row under the conversation; `None` when idle.
 pub fn activity(model: &Model) -> Option<Vec<Span>> {
-    let TurnStatus::Running(running) = &model.turn else { return None };
+    let TurnStatus::Running(running) = &model.tab.turn else { return None };
     let clock = format::clock(running.worked(model.now));
     let dim = |text: String| Span::new(text, Role::Dim);
     if let Some(retry) = &running.retry {
@@ -54,7 +54,7 @@ pub fn activity(model: &Model) -> Option<Vec<Span>> {
     }
     let skin = &model.look.skin;
     let turn = running.turn as usize + running.step as usize;
-    let streams = model.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
+    let streams = model.tab.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
     let (faces, verb) = match streams {
         Some(CellKind::Assistant { .. }) => (&skin.thinking_faces, "writing"),
         Some(CellKind::Tool(_)) => (&skin.waiting_faces, "working"),

@@ -13,6 +13,7 @@ mod notices;
 mod paint;
 mod select;
 mod sidebar;
+mod tabs;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,7 @@ use ratatui::layout::Rect;
 /// Draws a state and says what was put where. An unchanged state lays nothing out again.
 pub fn draw(model: &Model, cache: &mut ViewCache, frame: &mut Frame) -> Layout {
     let area = frame.area();
-    let mut layout = Layout { position: model.transcript.position, ..Layout::default() };
+    let mut layout = Layout { position: model.tab.transcript.position, ..Layout::default() };
     if area.is_empty() {
         return layout;
     }
@@ -65,44 +66,44 @@ fn screen(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let field = composer::measure(model, cache, layout::column(model, area, mode).width);
-    let mut backends = layout::arrange(model, area, mode, field.rows);
-    let place = model.modals.last().map(|top| modal_place(model, top, area, mode, backends.status));
-    let docked = match (model.modals.last(), place) {
-        (Some(top), Some(place)) => layout::dock(&mut backends, modal::docks(model, top, place)),
+    let mut places = layout::arrange(model, area, mode, field.rows);
+    let place = model.tab.modals.last().map(|top| modal_place(model, top, area, mode, places.status));
+    let docked = match (model.tab.modals.last(), place) {
+        (Some(top), Some(place)) => layout::dock(&mut places, modal::docks(model, top, place)),
         _ => false,
     };
-    layout.shared = backends.shared;
+    layout.shared = places.shared;
     layout.docked = docked;
-    chrome::title(model, paint, backends.title);
-    chrome::strip(model, paint, backends.strip);
+    chrome::title(model, paint, places.title, layout);
+    chrome::strip(model, paint, places.strip);
     let mut cursor = None;
-    if !backends.conversation.is_empty() {
-        layout.panes.push((crate::app::model::Pane::Conversation, to_area(backends.conversation)));
-        cursor = transcript::draw(model, cache, paint, backends.conversation, layout);
+    if !places.conversation.is_empty() {
+        layout.panes.push((crate::app::model::Pane::Conversation, to_area(places.conversation)));
+        cursor = transcript::draw(model, cache, paint, places.conversation, layout);
     }
-    if let Some(place) = backends.terminal {
+    if let Some(place) = places.terminal {
         cursor = terminal::draw(model, paint, place, layout).or(cursor);
     }
-    chrome::queue(model, paint, backends.queue, layout);
-    let caret = composer::draw(model, paint, backends.composer, &field, layout);
-    if model.focus == crate::app::model::Pane::Composer {
+    chrome::queue(model, paint, places.queue, layout);
+    let caret = composer::draw(model, paint, places.composer, &field, layout);
+    if model.tab.focus == crate::app::model::Pane::Composer {
         cursor = caret;
     }
-    chrome::status(model, paint, backends.status);
-    if let Some(place) = backends.sidebar {
+    chrome::status(model, paint, places.status);
+    if let Some(place) = places.sidebar {
         cursor = sidebar::draw(model, paint, place, mode, layout).or(cursor);
     }
-    if model.modals.is_empty() {
-        notices::draw(model, paint, backends.notices);
+    if model.tab.modals.is_empty() {
+        notices::draw(model, paint, places.notices);
     }
-    composer::completion(model, paint, backends.composer, backends.conversation);
+    composer::completion(model, paint, places.composer, places.conversation);
     if hints::which_key(model, paint, area) {
         cursor = None;
     }
-    if let Some((top, place)) = model.modals.last().zip(place) {
+    if let Some((top, place)) = model.tab.modals.last().zip(place) {
         cursor = modal::draw(model, top, paint, place, docked, layout);
         // Half of a notice beside the frame would be noise.
-        notices::draw(model, paint, beside(backends.notices, paint.over));
+        notices::draw(model, paint, beside(places.notices, paint.over));
     }
     cursor
 }

@@ -26,7 +26,7 @@ impl Marks {
     pub fn new(walk: &mut Walk<'_>) -> Self {
         let selection = selection(walk);
         let model = walk.model;
-        let find = model.transcript.find.as_ref().filter(|find| !find.query.is_empty());
+        let find = model.tab.transcript.find.as_ref().filter(|find| !find.query.is_empty());
         let find = find.map(|find| (find.query.to_lowercase(), find.hits.get(find.current).copied()));
         Self { selection, find }
     }
@@ -70,8 +70,8 @@ fn found(text: &str, query: &str) -> Vec<(u16, u16)> {
 
 /// First and last place that is selected, with what the grain adds.
 fn selection(walk: &mut Walk<'_>) -> Option<(Spot, Spot)> {
-    let selection = walk.model.transcript.selection?;
-    let index = |id: CellId| walk.model.transcript.cells.iter().rposition(|cell| cell.id == id);
+    let selection = walk.model.tab.transcript.selection?;
+    let index = |id: CellId| walk.model.tab.transcript.cells.iter().rposition(|cell| cell.id == id);
     let one = (index(selection.from.cell)?, selection.from.row, selection.from.column);
     let other = (index(selection.to.cell)?, selection.to.row, selection.to.column);
     let (from, to) = if one <= other { (one, other) } else { (other, one) };
@@ -85,7 +85,7 @@ fn selection(walk: &mut Walk<'_>) -> Option<(Spot, Spot)> {
 /// The laid-out rows of the cell at a place.
 fn laid<'a>(walk: &'a mut Walk<'_>, at: Spot) -> Option<&'a CellRows> {
     walk.content(at.0);
-    let id = walk.model.transcript.cells.get(at.0)?.id;
+    let id = walk.model.tab.transcript.cells.get(at.0)?.id;
     walk.cache.rows(id)
 }
 
@@ -131,7 +131,7 @@ pub fn text(walk: &mut Walk<'_>) -> Option<String> {
     let mut out = String::new();
     for index in from.0..=to.0 {
         let height = walk.content(index);
-        let Some(cell) = walk.model.transcript.cells.get(index) else { break };
+        let Some(cell) = walk.model.tab.transcript.cells.get(index) else { break };
         let Some(laid) = walk.cache.rows(cell.id).filter(|_| height > 0) else { continue };
         if !out.is_empty() {
             out.push_str("\n\n");

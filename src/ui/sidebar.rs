@@ -73,7 +73,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout
     } else {
         paint.clear(area, Slot::Overlay);
     }
-    let focused = model.focus == Pane::Sidebar;
+    let focused = model.tab.focus == Pane::Sidebar;
     let room = inset(area, 2, 2);
     let mut entries: Vec<Entry> = Vec::new();
     for (title, body) in sections(model, usize::from(room.width)) {
@@ -84,7 +84,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout
         entries.push(Entry::text(title, Role::Strong));
         entries.extend(body);
     }
-    let skip = usize::from(model.sidebar.scroll).min(entries.len().saturating_sub(usize::from(room.height)));
+    let skip = usize::from(model.tab.sidebar.scroll).min(entries.len().saturating_sub(usize::from(room.height)));
     layout.targets.push((to_area(Rect { width: 1, ..area }), Hit::Border(Border::Sidebar)));
     if focused || model.pressed == Some(Pressed::Border(Border::Sidebar)) {
         let bar = paint.slot(Slot::BorderFocused);
@@ -126,7 +126,7 @@ fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
 
 fn plan(model: &Model, room: usize) -> Vec<Entry> {
     let mut out = Vec::new();
-    for todo in &model.sidebar.plan {
+    for todo in &model.tab.sidebar.plan {
         let (mark, mark_role, role) = match todo.status {
             TodoStatus::Completed => ("✓ ", Role::Good, Role::Dim),
             TodoStatus::InProgress => ("▸ ", Role::Accent, Role::Strong),
@@ -149,8 +149,8 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
 }
 
 fn context(model: &Model) -> Vec<Entry> {
-    let meter = &model.meter;
-    let strange = model.session.as_ref().map_or(&[][..], |session| &session.untrusted);
+    let meter = &model.tab.meter;
+    let strange = model.tab.session.as_ref().map_or(&[][..], |session| &session.untrusted);
     let strange = strange.iter().map(|origin| Entry::text(format!("text from {origin}"), Role::Careful));
     if meter.context == 0 && meter.window.is_none() {
         return strange.collect();
@@ -191,7 +191,8 @@ fn meter(paint: &mut Paint<'_>, place: Rect, percent: u64) {
 fn running(model: &Model, room: usize) -> Vec<Entry> {
     let mut out = Vec::new();
     let mut seen: Vec<&ProcessId> = Vec::new();
-    let cells = model.transcript.cells.iter().rev().take_while(|cell| !matches!(cell.kind, CellKind::TurnEnd { .. }));
+    let cells =
+        model.tab.transcript.cells.iter().rev().take_while(|cell| !matches!(cell.kind, CellKind::TurnEnd { .. }));
     for cell in cells {
         let CellKind::Tool(tool) = &cell.kind else { continue };
         if tool.state != ToolState::Running {
@@ -200,6 +201,7 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
         seen.extend(tool.process.as_ref());
         let clock = format::clock(live::since(model.now, tool.started_at));
         let waits = model
+            .tab
             .processes
             .rows
             .iter()
@@ -212,7 +214,7 @@ fn running(model: &Model, room: usize) -> Vec<Entry> {
     out.reverse();
     // A command of the turn that ended says so in its own line of the conversation.
     let over = |row: &&ProcessInfo| !row.background && matches!(row.state, ProcessState::Exited(_));
-    for row in model.processes.rows.iter().filter(|row| !seen.contains(&&row.id) && !over(row)) {
+    for row in model.tab.processes.rows.iter().filter(|row| !seen.contains(&&row.id) && !over(row)) {
         let port = row.port.map(|port| format!(":{port} ")).unwrap_or_default();
         let age = format::age(model.now - row.started_at);
         let (mark, role, end) = match &row.state {
@@ -249,7 +251,7 @@ fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: O
 }
 
 fn files(model: &Model, room: usize) -> Vec<Entry> {
-    let files = &model.sidebar.files;
+    let files = &model.tab.sidebar.files;
     let skip = files.len().saturating_sub(MOST_FILES);
     let digits = |pick: fn(&(String, u32, u32)) -> u32| {
         files.iter().skip(skip).map(|file| pick(file).to_string().len()).max().unwrap_or(1)
@@ -278,7 +280,7 @@ fn files(model: &Model, room: usize) -> Vec<Entry> {
 }
 
 fn memory(model: &Model, room: usize) -> Vec<Entry> {
-    let knowledge = &model.sidebar.knowledge;
+    let knowledge = &model.tab.sidebar.knowledge;
     let mut fill = Vec::new();
     for (name, part) in [("notes", &knowledge.notes), ("you", &knowledge.profile)] {
         if let Some((percent, _)) = part {
@@ -300,7 +302,7 @@ fn memory(model: &Model, room: usize) -> Vec<Entry> {
 }
 
 fn skills(model: &Model, room: usize) -> Vec<Entry> {
-    let skills = &model.sidebar.knowledge.skills;
+    let skills = &model.tab.sidebar.knowledge.skills;
     if skills.is_empty() {
         return Vec::new();
     }
@@ -315,12 +317,12 @@ fn skills(model: &Model, room: usize) -> Vec<Entry> {
 }
 
 fn tools(model: &Model) -> Vec<Entry> {
-    let words = chrome::tools(&model.sidebar.knowledge);
+    let words = chrome::tools(&model.tab.sidebar.knowledge);
     words.map(|spans| Entry { left: spans, ..Entry::default() }).into_iter().collect()
 }
 
 fn problems(model: &Model, room: usize) -> Vec<Entry> {
-    let knowledge = &model.sidebar.knowledge;
+    let knowledge = &model.tab.sidebar.knowledge;
     let files = knowledge.context_files.iter().filter_map(|(name, problem)| Some((name, problem.as_ref()?)));
     let tools = knowledge.unavailable.iter().map(|(name, reason)| (name, reason));
     files

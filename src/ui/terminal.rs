@@ -24,8 +24,8 @@ const SHORT: usize = 16;
 /// Draws the pane and returns the caret of copy mode, or the program's cursor when its keys go there.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
     layout.panes.push((Pane::Terminal, to_area(area)));
-    let pane = &model.processes.pane;
-    let focused = model.focus == Pane::Terminal;
+    let pane = &model.tab.processes.pane;
+    let focused = model.tab.focus == Pane::Terminal;
     let whole = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..inset(area, 2, 2) };
     let body = second(model, paint, whole, layout);
     layout.terminal = Some((body.width, body.height));
@@ -35,7 +35,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
         return None;
     }
     let screen = pane.screen.as_ref()?;
-    let rows = screen.rows.iter().zip(screen.backends()).take(usize::from(body.height));
+    let rows = screen.rows.iter().zip(screen.places()).take(usize::from(body.height));
     for (index, (line, place)) in rows.enumerate() {
         let at = row(body, index as u16);
         paint.line(at, line);
@@ -54,7 +54,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     if caret.is_some() {
         return caret;
     }
-    let shown = model.processes.rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
+    let shown = model.tab.processes.rows.iter().find(|row| Some(&row.id) == pane.shown.as_ref());
     let runs = shown.is_some_and(processes::is_running);
     let ended = shown.is_some_and(|process| matches!(process.state, ProcessState::Exited(_)));
     if ended && screen.is_blank() {
@@ -77,7 +77,7 @@ fn whereabouts(pane: &TerminalPane) -> String {
 
 /// Draws the second of two terminals, with a line of names over both, and returns the place of the first.
 fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout) -> Rect {
-    let Some(beside) = &model.processes.pane.beside else { return whole };
+    let Some(beside) = &model.tab.processes.pane.beside else { return whole };
     if whole.width < TWO || whole.height < 3 {
         return whole;
     }
@@ -91,9 +91,9 @@ fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout
     }
     let (shown, other) = if beside.first { (right, left) } else { (left, right) };
     let body = |half: Rect| Rect { y: half.y + 1, height: half.height - 1, ..half };
-    let rows = &model.processes.rows;
+    let rows = &model.tab.processes.rows;
     for (half, id, role) in
-        [(shown, model.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
+        [(shown, model.tab.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
     {
         let at = rows.iter().position(|process| Some(&process.id) == id);
         let Some((index, process)) = at.map(|at| (at, &rows[at])) else { continue };
@@ -164,14 +164,14 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     if area.width >= 50 {
         x = paint.put(x, area.y, end.saturating_sub(x), " Terminal ", title);
     }
-    if model.processes.pane.taken_over {
+    if model.tab.processes.pane.taken_over {
         let key = hints::key_of(model, "take-over");
         let badge =
             if area.width >= 80 { format!(" TAKEN OVER · {key} hands back ") } else { format!(" {key} hands back ") };
         end = paint.right(end, area.y, &badge, paint.slot(Slot::BadgeCareful)).saturating_sub(1);
     }
-    let shown = model.processes.pane.shown.as_ref();
-    let process = model.processes.rows.iter().find(|row| Some(&row.id) == shown);
+    let shown = model.tab.processes.pane.shown.as_ref();
+    let process = model.tab.processes.rows.iter().find(|row| Some(&row.id) == shown);
     if let Some(words) =
         process.map(|process| about(model, process)).filter(|words| !words.is_empty() && area.width >= 90)
     {
@@ -179,7 +179,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     }
     let room = end.saturating_sub(x);
     let named = |name: usize, current: usize| -> Vec<Tab<'_>> {
-        let rows = model.processes.rows.iter().enumerate();
+        let rows = model.tab.processes.rows.iter().enumerate();
         let most = |process: &ProcessInfo| if Some(&process.id) == shown { current } else { name };
         rows.map(|(index, process)| tab(model, index, process, room, most(process))).collect()
     };

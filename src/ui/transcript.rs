@@ -29,12 +29,12 @@ pub struct Walk<'a> {
 
 impl Walk<'_> {
     fn cells(&self) -> &[Cell] {
-        &self.model.transcript.cells
+        &self.model.tab.transcript.cells
     }
 
     /// Rows of a cell without its gap.
     pub fn content(&mut self, index: usize) -> usize {
-        let transcript = &self.model.transcript;
+        let transcript = &self.model.tab.transcript;
         let Some(cell) = transcript.cells.get(index).filter(|_| !self.is_hidden(index)) else { return 0 };
         let group = transcript.group(index, self.model.config.display.show_reasoning);
         let shown = Shown { width: self.width, expand_all: transcript.expand_all, group: &group };
@@ -43,7 +43,7 @@ impl Walk<'_> {
 
     /// Whether a cell takes no rows: it has nothing to show, or another one shows it.
     fn is_hidden(&self, index: usize) -> bool {
-        let Model { transcript, config, .. } = self.model;
+        let (transcript, config) = (&self.model.tab.transcript, &self.model.config);
         let nothing = transcript.cells.get(index).is_none_or(|cell| cells::is_hidden(cell, config));
         nothing || transcript.is_folded(index, config.display.show_reasoning)
     }
@@ -116,7 +116,7 @@ impl Walk<'_> {
 
     /// The first visible place and whether the end is followed.
     fn settle(&mut self, rows: usize) -> (Place, bool) {
-        let transcript = &self.model.transcript;
+        let transcript = &self.model.tab.transcript;
         let scroll = transcript.scroll;
         let anchor = match transcript.position {
             Position::Latest => None,
@@ -152,7 +152,7 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let transcript = &model.transcript;
+    let transcript = &model.tab.transcript;
     if let Some(first_run) = &model.first_run {
         layout.at_top = true;
         cells::first_run::draw(model, first_run, paint, area, layout);
@@ -195,7 +195,7 @@ pub fn draw(
                     draw_row(model, paint, place, index, laid, row, layout);
                     marks.paint(paint, place, index, cell, laid, row);
                     layout.rows.push((place.y, cell.id, row));
-                    if model.copy_mode.is_some()
+                    if model.tab.copy_mode.is_some()
                         && transcript.selection.is_some()
                         && let Some(shown) = laid.rows().get(row)
                     {
@@ -227,7 +227,7 @@ pub fn draw(
         let mut walk = Walk { model, cache, width: area.width, footer };
         layout.selected_text = select::text(&mut walk);
     }
-    let caret = transcript.selection.filter(|_| model.copy_mode.is_some())?.to;
+    let caret = transcript.selection.filter(|_| model.tab.copy_mode.is_some())?.to;
     let (y, _, _) = layout.rows.iter().find(|(_, cell, row)| (*cell, *row) == (caret.cell, caret.row))?;
     Some((area.x + caret.column.min(area.width.saturating_sub(1)), *y))
 }
@@ -241,11 +241,11 @@ fn draw_row(
     index: usize,
     layout: &mut Layout,
 ) {
-    let (Some(row), Some(cell)) = (laid.rows().get(index), model.transcript.cells.get(at)) else { return };
+    let (Some(row), Some(cell)) = (laid.rows().get(index), model.tab.transcript.cells.get(at)) else { return };
     ground(paint, place, laid, row);
     if laid.bar && !paint.has_tones() {
         paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::UserBar));
-    } else if model.transcript.selected == Some(cell.id) && model.focus == Pane::Conversation {
+    } else if model.tab.transcript.selected == Some(cell.id) && model.tab.focus == Pane::Conversation {
         paint.put(place.x, place.y, 1, "▎", paint.slot(Slot::BorderFocused));
     }
     let x = place.x + laid.indent;
@@ -266,7 +266,7 @@ fn draw_row(
     if index > 0 {
         return;
     }
-    if let Some(mark) = laid.mark.as_ref().filter(|_| opens(&model.transcript.cells, at)) {
+    if let Some(mark) = laid.mark.as_ref().filter(|_| opens(&model.tab.transcript.cells, at)) {
         let style = paint.role(mark.role);
         paint.put(place.x + MARK, place.y, 2, &mark.text, style);
     }
@@ -333,7 +333,7 @@ fn thumb(model: &Model, cache: &ViewCache, paint: &mut Paint<'_>, area: Rect, to
         cache.known_height(cell.id).unwrap_or_else(|| cells::source(cell).map_or(1, |text| text.len() / room + 2)) + 1
     };
     let (mut above, mut total) = (top.1, 0);
-    for (index, cell) in model.transcript.cells.iter().enumerate() {
+    for (index, cell) in model.tab.transcript.cells.iter().enumerate() {
         let height = guess(cell);
         total += height;
         above += if index < top.0 { height } else { 0 };
@@ -350,12 +350,12 @@ fn thumb(model: &Model, cache: &ViewCache, paint: &mut Paint<'_>, area: Rect, to
 }
 
 fn to_end(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
-    let key = if model.focus == Pane::Conversation { "End".to_owned() } else { hints::key_of(model, "to-end") };
-    let text = match model.transcript.unseen {
+    let key = if model.tab.focus == Pane::Conversation { "End".to_owned() } else { hints::key_of(model, "to-end") };
+    let text = match model.tab.transcript.unseen {
         0 => format!(" ↓ ({key}) "),
         unseen => format!(" ↓ {unseen} new ({key}) "),
     };
-    let hit = model.transcript.find.as_ref().filter(|find| !find.hits.is_empty());
+    let hit = model.tab.transcript.find.as_ref().filter(|find| !find.hits.is_empty());
     let text = match hit {
         Some(find) => format!(" {}/{} ·{text}", find.current + 1, find.hits.len()),
         None => text,

@@ -353,11 +353,13 @@ async fn text_of_strangers_is_fenced_and_what_leaves_or_lasts_asks_from_then_on(
     talk.order(AgentCommand::Decide(approval.id, Decision::Deny { feedback: String::new() })).await;
     talk.finished().await;
     // A resumed session keeps it, a new one does not.
-    talk.order(AgentCommand::New).await;
+    talk.order(AgentCommand::Close { cleared: true }).await;
+    talk.agent.task.await.unwrap();
+    let mut talk = world.start(None);
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
     assert_eq!(tainted(&seen), Some(Vec::new()));
     let Some(old) = items_session(&world).await else { panic!("no session") };
-    talk.order(AgentCommand::Resume(old)).await;
+    let mut talk = world.start(Some(old));
     let seen = talk.until(|e| matches!(e, AgentEvent::SessionOpened { .. })).await;
     assert_eq!(tainted(&seen), Some(vec!["docs.example".to_owned()]));
 }
@@ -469,7 +471,7 @@ async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
         talk.order(AgentCommand::SetMode(mode)).await;
         talk.until(|event| matches!(event, AgentEvent::SessionChanged(_))).await;
     }
-    talk.order(AgentCommand::Close).await;
+    talk.order(AgentCommand::Close { cleared: false }).await;
     let _ = talk.agent.task.await;
     let store = Store::spawn(world.root.path().join("home"));
     let rows = store.audit_rows(hermes::store::audit::Wanted { limit: 9, ..Default::default() }).await.unwrap();
@@ -495,17 +497,12 @@ async fn a_looser_mode_ends_with_its_session() {
     let first = opened(&mut talk).await.id;
     talk.say("hi").await;
     talk.finished().await;
-    let resume = || AgentCommand::Resume(first.clone());
-    for (mode, order) in [
-        (Mode::Off, AgentCommand::New),
-        (Mode::Off, resume()),
-        (Mode::Smart, AgentCommand::New),
-        (Mode::Smart, resume()),
-        (Mode::Off, AgentCommand::New),
-    ] {
+    for (mode, opens) in [(Mode::Off, None), (Mode::Off, Some(first.clone())), (Mode::Smart, None)] {
         talk.order(AgentCommand::SetMode(mode)).await;
         talk.until(|event| matches!(event, AgentEvent::SessionChanged(session) if session.mode == mode)).await;
-        talk.order(order).await;
+        talk.order(AgentCommand::Close { cleared: true }).await;
+        talk.agent.task.await.unwrap();
+        talk = world.start(opens);
         assert_eq!(opened(&mut talk).await.mode, Mode::Manual, "{mode:?}");
     }
     // Not only what is shown: the gate asks.

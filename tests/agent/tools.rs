@@ -138,7 +138,7 @@ async fn a_resumed_session_has_the_tools_that_it_had() {
         }
         talk.say(text).await;
         talk.finished().await;
-        talk.order(AgentCommand::Close).await;
+        talk.order(AgentCommand::Close { cleared: false }).await;
         talk.agent.task.await.unwrap();
         talk = world.start(Some(id.clone()));
     }

@@ -36,7 +36,7 @@ impl Runner {
     /// Asks for the window and the price of the chosen model, in the background: its server on this machine, or, where a
     /// person sits at the screen, the provider's list once a day.
     pub(super) fn ask_window(&mut self) {
-        let refreshes = self.start.interactive;
+        let refreshes = self.spec.answers.is_person();
         let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
         let asking = tokio::spawn(async move {
             let mut known = models.asked(choice.as_deref()).await;
@@ -71,11 +71,11 @@ impl Runner {
         let new = crate::store::NewSession {
             id: self.session.id.clone(),
             cwd: match self.deps.backends.current() {
-                Some(_) => self.start.cwd.display().to_string(),
+                Some(_) => self.spec.cwd.display().to_string(),
                 None => self.session.info().cwd,
             },
             model: self.session.model_name(),
-            source: self.start.source.to_owned(),
+            source: self.spec.origin.to_owned(),
             started_at: crate::agent::now(),
         };
         if let Err(error) = self.deps.store.create(new).await {
@@ -193,7 +193,7 @@ impl Runner {
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
-        self.gate.set_rules(super::rules(&loaded, self.deps.backends.kind()));
+        self.gate.set_rules(super::rules(&loaded, self.deps.backends.kind(), &self.spec.surface));
         self.deps.exec.ask_person(loaded.config.terminal.on_input == crate::config::OnInput::AskUser);
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);
         self.deps.loaded = Arc::clone(&loaded);

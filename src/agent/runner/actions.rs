@@ -67,14 +67,14 @@ impl Runner {
             context = format!("{context}\n\n{told}").trim_start().to_owned();
         }
         // A line of the person's own runs, whatever the model could read of it.
-        if said.command().filter(|_| self.start.interactive).is_none() {
+        if said.command().filter(|_| self.spec.answers.is_person()).is_none() {
             let more = crate::agent::context::tokens_of_prompt(&said.text, &context, said.images.len());
             self.bound_context(more).await;
             if let Some(why) = self.too_large(more) {
                 return self.finish(TurnEnd::Error(why), 0).await;
             }
         }
-        let input = match said.command().filter(|_| self.start.interactive) {
+        let input = match said.command().filter(|_| self.spec.answers.is_person()) {
             Some(line) => {
                 let args = serde_json::json!({ "command": line }).to_string();
                 let id = format!("{PERSONS}{}", self.session.next_item);
@@ -305,7 +305,7 @@ impl Runner {
             names => format!("made the same {} calls ({})", names.len(), names.join(", ")),
         };
         let text = format!("The model {what} {} times and got the same result each time.", round.times);
-        if !self.start.interactive {
+        if !self.spec.answers.is_person() {
             self.notice(Level::Warning, format!("{text} The turn is stopped.")).await;
             return Some(Input::GuardAnswered { go_on: false });
         }

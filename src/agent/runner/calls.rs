@@ -160,7 +160,7 @@ impl Runner {
             call_id: call.id.clone(),
             task: self.session.id.0.as_str().into(),
             cwd: Arc::clone(&self.session.cwd),
-            workspace: self.start.cwd.clone(),
+            workspace: self.spec.cwd.clone(),
             unconfined: false,
             closed: Default::default(),
             exec: self.deps.exec.clone(),

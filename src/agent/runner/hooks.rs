@@ -41,7 +41,7 @@ impl Runner {
                 biased;
                 done = &mut work => return (!stopped).then_some(done),
                 command = self.commands.recv(), if open => {
-                    if matches!(command, None | Some(AgentCommand::Stop { .. } | AgentCommand::Close)) {
+                    if matches!(command, None | Some(AgentCommand::Stop { .. } | AgentCommand::Close { .. })) {
                         stopped = true;
                         cancel.cancel();
                     }
@@ -97,7 +97,7 @@ impl Runner {
     /// Plugins get a moment to be ready before the tools of a session are written down.
     pub(super) async fn ready_plugins(&mut self) {
         let all = self.deps.extensions.clone();
-        let limit = if self.start.interactive { PATIENCE.0 } else { PATIENCE.1 };
+        let limit = if self.spec.answers.is_person() { PATIENCE.0 } else { PATIENCE.1 };
         self.interruptible(all.settled(limit), &CancellationToken::new()).await;
     }
 
@@ -169,7 +169,7 @@ impl Runner {
         let answer = std::mem::take(&mut self.last_answer);
         for event in [Event::PostLlmCall, Event::TurnEnd] {
             let moment = self.moment(event).text(answer.as_str()).with("end", end);
-            if self.start.interactive {
+            if self.spec.answers.is_person() {
                 self.deps.extensions.watch(moment);
             } else {
                 // The program ends with its answer: nobody would wait for a hook in the background.
@@ -222,18 +222,13 @@ impl Runner {
         self.deps.extensions.watch(self.moment(Event::ProcessExit).with("process_id", id).with("description", text));
     }
 
-    /// The session is left: for another, for a new one, for good.
-    pub(super) async fn farewell(&mut self, reset: bool, last: bool) {
+    /// The session is left; `cleared`: the person begins a new one in its place.
+    pub(super) async fn farewell(&mut self, cleared: bool) {
         if let Some(greeting) = self.greeting.take() {
             greeting.abort();
         }
-        let mut moments = vec![self.moment(Event::SessionEnd)];
-        if reset {
-            moments.push(self.moment(Event::SessionReset));
-        }
-        if last {
-            moments.push(self.moment(Event::SessionFinalize));
-        }
+        let last = if cleared { Event::SessionReset } else { Event::SessionFinalize };
+        let moments = [self.moment(Event::SessionEnd), self.moment(last)];
         let all = self.deps.extensions.clone();
         let said = async {
             for moment in moments {

@@ -28,7 +28,7 @@ impl Runner {
             }
             Err(error) => tracing::error!("going to the backend of the session: {error}"),
         }
-        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind()));
+        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind(), &self.spec.surface));
     }
 
     /// Works there from now on. What a turn has begun in one place it does not end in another.
@@ -37,7 +37,7 @@ impl Runner {
             return self.notice(Level::Warning, "a turn is running; change the backend when it has ended").await;
         }
         let (backends, task, wanted) = (self.deps.backends.clone(), self.session.id.0.clone(), kind);
-        let from = self.start.cwd.clone();
+        let from = self.spec.cwd.clone();
         // Reached at once: who asks for it wants to know whether it is there.
         let reached = tokio::task::spawn_blocking(move || {
             backends.choose(&wanted)?;
@@ -58,7 +58,7 @@ impl Runner {
             Ok(Err(error)) => self.notice(Level::Error, error.to_string()).await,
             Err(error) => tracing::error!("changing the backend: {error}"),
         }
-        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind()));
+        self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind(), &self.spec.surface));
         // What it has read there says nothing of the files here.
         lock(&self.session.files).seen.clear();
         self.session.forget_reads();

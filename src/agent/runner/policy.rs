@@ -27,7 +27,7 @@ impl Runner {
 
     /// Tells what changed in the files of the policy, or that they are again as they were.
     pub(super) async fn policy_changed(&mut self, changes: Vec<PolicyChange>) {
-        if !self.start.interactive && !changes.is_empty() {
+        if !self.spec.answers.is_person() && !changes.is_empty() {
             let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
             let text = format!("{} changed: nothing passes by a rule or mode in this run", names.join(", "));
             self.notice(Level::Warning, text).await;
@@ -55,7 +55,7 @@ impl Runner {
                 }
                 let mode = self.deps.loaded.config.approvals.mode;
                 // A mode that the person chose in this session stays.
-                if self.session.mode == before && mode != before && self.start.mode.is_none() {
+                if self.session.mode == before && mode != before && self.spec.mode.is_none() {
                     self.set_mode(mode, "took the changed policy").await;
                 }
             }
@@ -82,7 +82,12 @@ impl Runner {
     pub(super) async fn policy_read(&mut self) {
         let (policy, loaded) = (Arc::clone(&self.deps.policy), Arc::clone(&self.deps.loaded));
         let cwd = lock(&self.session.cwd).clone();
-        let _ = tokio::task::spawn_blocking(move || policy.follow(&loaded, &cwd)).await;
+        let newest = self.deps.newest.clone();
+        let follow = move || {
+            policy.follow(&loaded, &cwd);
+            newest.took(&loaded, &policy);
+        };
+        let _ = tokio::task::spawn_blocking(follow).await;
         self.look_at_policy().await;
     }
 

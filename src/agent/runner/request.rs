@@ -69,12 +69,12 @@ impl Runner {
             let here = self.deps.backends.current().is_none();
             let cwd = match here {
                 true => lock(&self.session.cwd).clone(),
-                false => self.start.cwd.clone(),
+                false => self.spec.cwd.clone(),
             };
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
             let window = self.session.window;
             let plugins = self.deps.extensions.prompt().join("\n\n");
-            let extra = [self.start.skills.join("\n\n"), plugins, self.start.instructions.clone()];
+            let extra = [self.spec.skills.join("\n\n"), plugins, self.spec.instructions.clone()];
             let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
             let extra = extra.collect::<Vec<_>>().join("\n\n");
             let built = tokio::task::spawn_blocking(move || {

@@ -1,18 +1,16 @@
-//! Opening a past session, leaving one, and what comes back: context, plan, grants, folder, model.
+//! Opening a session, and what comes back of a past one: context, plan, grants, folder, model.
 
+use super::Runner;
 use super::session::{PAGE, Session};
-use super::{Runner, Start};
 use crate::agent::context::Context;
-use crate::agent::turn::{Input, Turn};
-use crate::llm::{Effort, Reply};
-use crate::lock::lock;
+use crate::agent::spec::Opens;
+use crate::llm::Effort;
 use crate::policy::taint::Untrusted;
 use crate::protocol::{AgentEvent, Body, Level, SessionId, Todo};
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokio::sync::mpsc;
 
 /// The longest wait for a word of the disk that the session's folder is there.
 const FOLDER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
@@ -37,19 +35,37 @@ impl Runner {
         }
     }
 
-    /// Opens the session that the program was started with.
-    pub(super) async fn resume(&mut self, id: SessionId) {
-        match self.opening(&id).await {
-            Some(opening) => self.enter(id, opening, self.start.toolsets.is_some()).await,
-            None => self.opened(Vec::new()).await,
+    /// Opens what the session was asked to be; false when that can't be had, which was said.
+    pub(super) async fn begin(&mut self) -> bool {
+        match self.spec.opens.clone() {
+            Opens::New | Opens::Cleared => {
+                self.opened(Vec::new()).await;
+                self.greet(if self.spec.opens == Opens::New { "startup" } else { "clear" });
+                true
+            }
+            Opens::Resume(id) => self.resume(id).await,
+            Opens::Fork(of) => {
+                let id = self.session.id.clone();
+                if let Err(error) = self.deps.store.fork(&of, &id).await {
+                    self.notice(Level::Error, format!("session {of} was not forked: {error}")).await;
+                    return false;
+                }
+                self.resume(id).await
+            }
         }
+    }
+
+    async fn resume(&mut self, id: SessionId) -> bool {
+        let Some(opening) = self.opening(&id).await else { return false };
+        self.enter(id, opening, self.spec.toolsets.is_some()).await;
+        self.greet("resume");
+        true
     }
 
     /// Takes over a past session: its newest page for the screen, all of it for the model. No effect is replayed.
     /// `named`: the command line names its toolsets.
     async fn enter(&mut self, id: SessionId, opening: Opening, named: bool) {
-        let mut session = Session::new(&self.deps, &self.start, self.session.mode);
-        session.id = id.clone();
+        let mut session = Session::new(&self.deps, &self.spec, id.clone(), self.session.mode);
         session.created = true;
         session.title = opening.meta.row.title.clone();
         let page = opening.items;
@@ -88,7 +104,7 @@ impl Runner {
                 format!(
                     "the session's folder {} is gone; working in {}",
                     opening.meta.row.cwd,
-                    self.start.cwd.display()
+                    self.spec.cwd.display()
                 ),
             )
             .await;
@@ -136,83 +152,5 @@ impl Runner {
         self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         self.port.restore_plan(plan);
-    }
-
-    /// Ends what runs in this session, so that nothing of it reaches the next one.
-    pub(super) async fn leave(&mut self) {
-        self.leaving = true;
-        self.stop(true).await;
-        // The stream is gone with its call; what had arrived is kept under this session's id.
-        if let Some(call) = self.call.take() {
-            call.cancel.cancel();
-            self.thought_ms = call.thinking.ended();
-            let partial = Reply { text: call.text, reasoning: call.reasoning, ..Reply::default() };
-            let cut = Input::CallFailed {
-                kind: crate::llm::ErrorKind::Cancelled,
-                message: String::new(),
-                retry_after: None,
-                partial: Some(Box::new(partial)),
-                dice: 0,
-            };
-            self.feed(cut).await;
-        }
-        self.save_rest().await;
-        self.wait = None;
-        self.guard_question = None;
-        self.tools = None;
-        // Late results and wishes of calls that were given up belong to nobody.
-        self.call_events = mpsc::channel(64);
-        self.done = mpsc::channel(64);
-        self.abort_tools().await;
-        self.turn = Turn::new(self.limits());
-        self.leaving = false;
-    }
-
-    /// Forgets what held for the session that was just left: its answers, what it was still to be told, and how it treated
-    /// questions, where that was looser than what the program was started with.
-    async fn forget(&mut self) {
-        self.gate.leave();
-        self.ended.clear();
-        let begins = self.start.mode.unwrap_or(self.deps.loaded.config.approvals.mode);
-        if begins < self.session.mode {
-            let was = self.session.mode.word();
-            self.set_mode(begins, "left the session in which it was chosen").await;
-            let text = format!("approvals: {} again, since {was} was for the session that you left", begins.word());
-            self.notice(Level::Info, text).await;
-        }
-    }
-
-    /// Leaves this session for a past one.
-    pub(super) async fn switch(&mut self, id: SessionId) {
-        if id == self.session.id {
-            return self.out.send(AgentEvent::SessionKept).await;
-        }
-        // Opened first: a session that can't be had leaves this one as it is.
-        let opening = match self.opening(&id).await {
-            Some(opening) => opening,
-            None => return self.out.send(AgentEvent::SessionKept).await,
-        };
-        self.leave().await;
-        self.farewell(false, false).await;
-        self.forget().await;
-        self.gate.restore_grants(Vec::new());
-        self.enter(id, opening, false).await;
-        self.greet("resume");
-    }
-
-    /// Leaves this session for a fresh one in the same folder.
-    pub(super) async fn new_session(&mut self) {
-        self.leave().await;
-        self.farewell(true, false).await;
-        self.forget().await;
-        let cwd = lock(&self.session.cwd).clone();
-        let start = Start { cwd, model: self.session.choice.clone(), ..self.start.clone() };
-        self.session = Session::new(&self.deps, &start, self.session.mode);
-        self.look_up();
-        self.gate.restore_grants(Vec::new());
-        self.gate.restore_untrusted(Untrusted::default());
-        self.port.restore_plan(Vec::new());
-        self.opened(Vec::new()).await;
-        self.greet("clear");
     }
 }

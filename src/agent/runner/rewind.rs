@@ -4,7 +4,7 @@ use super::Runner;
 use super::session::PAGE;
 use crate::agent::rewind;
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, SessionId, Theirs};
+use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, Theirs};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
 use crate::tools::file::ground::Ground;
@@ -150,45 +150,6 @@ impl Runner {
         self.forget_files(&paths, &done, true);
         self.told("redone", back, &done).await;
         self.sync().await;
-    }
-
-    /// Goes on in a new session with the same conversation.
-    pub(super) async fn fork(&mut self) {
-        match self.copied().await {
-            Some(new) => self.switch(new).await,
-            None => self.out.send(AgentEvent::SessionKept).await,
-        }
-    }
-
-    /// Goes on in a copy of a session that another process may have open.
-    pub(super) async fn fork_of(&mut self, id: SessionId) {
-        let new = crate::store::new_session_id();
-        match self.deps.store.fork(&id, &new).await {
-            Ok(_) => self.switch(new).await,
-            Err(error) => {
-                self.notice(Level::Error, format!("session {id} was not forked: {error}")).await;
-                self.out.send(AgentEvent::SessionKept).await;
-            }
-        }
-    }
-
-    /// The stored copy of this session; `None` when there is none, which was said.
-    async fn copied(&mut self) -> Option<SessionId> {
-        if !self.is_quiet("fork").await {
-            return None;
-        }
-        if self.session.context.items().is_empty() {
-            self.notice(Level::Error, "nothing was said in this session yet: there is nothing to fork").await;
-            return None;
-        }
-        let new = crate::store::new_session_id();
-        match self.deps.store.fork(&self.session.id, &new).await {
-            Ok(_) => Some(new),
-            Err(error) => {
-                self.notice(Level::Error, format!("the session was not forked: {error}")).await;
-                None
-            }
-        }
     }
 
     /// Reads the conversation again as it is in the store now: context, plan, meter. Returns its newest page.

@@ -1,6 +1,6 @@
 //! The open session: its model and connections, what it was offered, what was spent, and how full its window is.
 
-use super::{Deps, Start};
+use super::{Deps, SessionSpec};
 use crate::agent::context::Context;
 use crate::agent::models::Models;
 use crate::backends::Backends;
@@ -78,15 +78,15 @@ pub const PAGE: usize = 120;
 
 impl Session {
     /// A fresh session; nothing is stored before its first item.
-    pub fn new(deps: &Deps, start: &Start, mode: Mode) -> Self {
+    pub fn new(deps: &Deps, spec: &SessionSpec, id: SessionId, mode: Mode) -> Self {
         let effort = Effort::parse(&deps.loaded.config.agent.reasoning_effort).unwrap_or_default();
         let mut session = Self {
-            id: crate::store::new_session_id(),
+            id,
             title: None,
-            choice: start.model.clone(),
+            choice: spec.model.clone(),
             effort,
             mode,
-            cwd: Arc::new(Mutex::new(start.cwd.clone())),
+            cwd: Arc::new(Mutex::new(spec.cwd.clone())),
             files: Arc::default(),
             backends: deps.backends.clone(),
             context: Context::default(),
@@ -96,12 +96,12 @@ impl Session {
             tools: Vec::new().into(),
             unsaved: Vec::new(),
             offer: Arc::default(),
-            toolsets: start.toolsets.clone(),
+            toolsets: spec.toolsets.clone(),
             tools_are_old: false,
             kept: None,
             searched: BTreeMap::new(),
             created: false,
-            stored_cwd: start.cwd.display().to_string(),
+            stored_cwd: spec.cwd.display().to_string(),
             providers: HashMap::new(),
             adviser: None,
             untrusted: Vec::new(),

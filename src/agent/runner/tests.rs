@@ -1,6 +1,7 @@
 //! The runner with work beside its conversation.
 
 use super::*;
+use crate::agent::spec::Answers;
 use crate::config::load::load;
 use crate::exec::ExecOptions;
 use crate::llm::scripted::{Script, Scripted};
@@ -13,18 +14,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a conversation in this folder runs on; the model plays a script.
-fn deps(root: &std::path::Path, script: &str) -> (Deps, mpsc::Receiver<Notice>) {
+fn deps(root: &std::path::Path, script: &str) -> Deps {
     let paths = Paths::at(root.join("home"));
     let sources = Sources { paths: paths.clone(), cwd: None, env: BTreeMap::new(), overrides: Vec::new() };
     let loaded = Arc::new(load(&sources));
     let options = ExecOptions { spill: paths.spill(), login_env: false, ..ExecOptions::default() };
     let (exec, _) = Exec::new(options);
-    let notices = exec.completions().unwrap();
     let model = Arc::new(Scripted::recording(Script::parse("test", script).unwrap()));
-    let deps = Deps {
+    let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
+    Deps {
+        newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
         models: Models::new(Arc::clone(&loaded), paths.cache()).scripted(model),
         loaded,
-        policy: Arc::new(Frozen::new(paths.clone(), Arc::new(sources.clone()))),
+        policy,
         sources: Arc::new(sources),
         store: Store::spawn(paths.home.clone()),
         exec,
@@ -33,8 +35,7 @@ fn deps(root: &std::path::Path, script: &str) -> (Deps, mpsc::Receiver<Notice>) 
         backends: crate::backends::Backends::default(),
         world: Arc::new(LocalWorld::new(root.join("home"), paths.home.clone())),
         paths,
-    };
-    (deps, notices)
+    }
 }
 
 fn question(port: &Port) -> Approval {
@@ -83,11 +84,11 @@ async fn questions_of_work_beside_the_conversation_outlive_its_turn() {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("old")).unwrap();
     let script = "steps:\n  - calls: [{ name: terminal, args: { command: rm -r old } }]\n  - text: done\n";
-    let (deps, notices) = deps(root.path(), script);
-    let start = Start { cwd: root.path().into(), source: "tui", interactive: true, ..Start::default() };
+    let deps = deps(root.path(), script);
+    let spec = SessionSpec { cwd: root.path().into(), answers: Answers::Person, ..SessionSpec::default() };
     let (commands, orders) = mpsc::channel(64);
     let (facts, mut events) = mpsc::channel(256);
-    let runner = Runner::new(deps, start, orders, facts, notices);
+    let runner = Runner::new(deps, spec, "s".into(), orders, facts);
     let beside = runner.port.beside(Speaker::Background("sweep".into()));
     let task = tokio::spawn(runner.run());
     commands.send(AgentCommand::Submit { text: "go".into(), images: Vec::new() }).await.unwrap();
@@ -107,6 +108,6 @@ async fn questions_of_work_beside_the_conversation_outlive_its_turn() {
     let seen = until(&mut events, |event| matches!(event, AgentEvent::ApprovalClosed(_))).await;
     assert_eq!(closed(&seen), [other.id]);
     assert_eq!(of_sweep.await.unwrap(), Decision::Once);
-    commands.send(AgentCommand::Close).await.unwrap();
+    commands.send(AgentCommand::Close { cleared: false }).await.unwrap();
     task.await.unwrap();
 }

@@ -43,7 +43,7 @@ fn always(width: Width, entries: Vec<String>) -> Decision {
 
 /// A frame that showed some rows of the modal on top, of ten.
 fn drawn(model: &mut Model, first: u16, rows: u16) {
-    let Some(Modal::Approval(modal)) = model.modals.last() else { return };
+    let Some(Modal::Approval(modal)) = model.tab.modals.last() else { return };
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     let (id, must) = (modal.id, vec![2, 9]);
     let reading = Some(Reading { id, edited, first, rows, folded: false, shape: (80, 10), must });
@@ -89,8 +89,8 @@ fn keys_in_the_first_moments_never_answer_and_land_in_the_composer() {
         now += 350;
         assert!(decisions(&script_at(&mut model, now, key)).is_empty(), "{key} at {now}");
     }
-    assert_eq!(model.modals.len(), 1);
-    assert_eq!(composer::text(&model.composer), "ydsa", "text is not lost, Enter sends nothing");
+    assert_eq!(model.tab.modals.len(), 1);
+    assert_eq!(composer::text(&model.tab.composer), "ydsa", "text is not lost, Enter sends nothing");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_sentence_that_was_being_typed_approves_nothing() {
         let effects = script_at(&mut model, 1010 + at as i64 * 120, &c.to_string());
         assert!(decisions(&effects).is_empty());
     }
-    assert_eq!(composer::text(&model.composer), "yes, but put it in ~/Documents");
+    assert_eq!(composer::text(&model.tab.composer), "yes, but put it in ~/Documents");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn answers_take_a_second_key() {
         let mut model = asked("rm -rf build", Verdict::Ask);
         let effects = script_at(&mut model, 2000, keys);
         assert_eq!(decisions(&effects), [&decision], "{keys}");
-        assert!(model.modals.is_empty() && model.approvals.entries.is_empty(), "{keys}");
+        assert!(model.tab.modals.is_empty() && model.tab.approvals.entries.is_empty(), "{keys}");
     }
 }
 
@@ -196,10 +196,10 @@ fn a_tool_of_a_server_is_allowed_alone_or_with_its_whole_server() {
 fn escape_keeps_the_question_and_the_inbox_brings_it_back() {
     let mut model = asked("rm -rf build", Verdict::Ask);
     script_at(&mut model, 2000, "<esc>");
-    assert!(model.modals.is_empty());
-    assert_eq!(model.approvals.entries.len(), 1);
+    assert!(model.tab.modals.is_empty());
+    assert_eq!(model.tab.approvals.entries.len(), 1);
     update(&mut model, 3_600_000, Msg::Woke);
-    assert!(model.modals.is_empty(), "an hour later it still waits, and still does not push itself in");
+    assert!(model.tab.modals.is_empty(), "an hour later it still waits, and still does not push itself in");
     assert_eq!(crate::app::wake::next_wake(&model), None);
     let effects = script_at(&mut model, 3_600_001, "<f4>");
     let effects = [effects, seen_at(&mut model, 3_600_001, "y<ret>")].concat();
@@ -210,10 +210,10 @@ fn escape_keeps_the_question_and_the_inbox_brings_it_back() {
 fn the_next_one_opens_inert() {
     let mut model = asked("rm -rf build", Verdict::Ask);
     ask(&mut model, 1500, approval(2, "git clean -fdx", Verdict::Ask));
-    assert_eq!(model.modals.len(), 1, "one at a time");
+    assert_eq!(model.tab.modals.len(), 1, "one at a time");
     let effects = script_at(&mut model, 2000, "y<ret>y<ret>");
     assert_eq!(decisions(&effects).len(), 1, "a fast hand answers only what it saw");
-    assert!(matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)));
+    assert!(matches!(model.tab.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)));
 }
 
 #[test]
@@ -221,9 +221,9 @@ fn nothing_is_covered_by_a_question() {
     let mut model = ready();
     script_at(&mut model, 900, "<C-p>qui");
     ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
-    assert!(matches!(model.modals.last(), Some(Modal::Picker(_))), "the palette stays on top");
+    assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))), "the palette stays on top");
     script_at(&mut model, 1100, "<esc>");
-    assert!(matches!(model.modals.last(), Some(Modal::Approval(_))), "then the question comes");
+    assert!(matches!(model.tab.modals.last(), Some(Modal::Approval(_))), "then the question comes");
 }
 
 #[test]
@@ -239,14 +239,14 @@ fn a_question_notifies_when_nobody_looks() {
 fn a_void_question_goes() {
     let mut model = asked("rm -rf build", Verdict::Ask);
     update(&mut model, 1100, Msg::Agent(AgentEvent::ApprovalClosed(ApprovalId(1))));
-    assert!(model.modals.is_empty() && model.approvals.entries.is_empty());
+    assert!(model.tab.modals.is_empty() && model.tab.approvals.entries.is_empty());
 }
 
 #[test]
 fn a_paste_never_answers() {
     let mut model = asked("rm -rf build", Verdict::Ask);
     assert!(decisions(&update(&mut model, 2000, Msg::Pasted("y\n".into()))).is_empty());
-    assert_eq!(composer::text(&model.composer), "y\n");
+    assert_eq!(composer::text(&model.tab.composer), "y\n");
     script_at(&mut model, 2000, "d");
     update(&mut model, 2000, Msg::Pasted("because\nof this".into()));
     let effects = script_at(&mut model, 2000, "<ret>");
@@ -313,7 +313,7 @@ fn a_question_is_inert_too() {
     let mut model = clarify(&["red", "blue"], true);
     let effects = script_at(&mut model, 1100, "1<ret>");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
-    assert_eq!(composer::text(&model.composer), "1");
+    assert_eq!(composer::text(&model.tab.composer), "1");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn an_edited_command_is_shown_before_it_is_allowed() {
     assert!(decisions(&seen_at(&mut model, 3300, "<ret>")).is_empty(), "it has just come");
     assert!(decisions(&script_at(&mut model, 3700, "y")).is_empty(), "any other key goes back");
     assert_eq!(previews(&seen_at(&mut model, 3710, "z<ret>")), ["rm xyz"], "and is typed, as what follows");
-    assert_eq!(composer::text(&model.composer), "", "nothing of it went astray");
+    assert_eq!(composer::text(&model.tab.composer), "", "nothing of it went astray");
     preview(&mut model, 3800, "rm x", Verdict::Ask(vec![]));
     assert!(decisions(&seen_at(&mut model, 4300, "<ret>")).is_empty(), "that was the line before");
     preview(&mut model, 4400, "rm xyz", Verdict::Ask(vec![]));
@@ -371,10 +371,10 @@ fn what_comes_late_stands_in_the_question_and_is_seen_before_a_yes() {
     drawn(&mut model, 0, 10);
     // Of a question that is gone.
     late(&mut model, 9);
-    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    let Some(Entry::Approval(approval)) = model.tab.approvals.entries.first() else { panic!("it asks") };
     assert!(approval.targets.is_empty());
     late(&mut model, 1);
-    let Some(Entry::Approval(approval)) = model.approvals.entries.first() else { panic!("it asks") };
+    let Some(Entry::Approval(approval)) = model.tab.approvals.entries.first() else { panic!("it asks") };
     assert_eq!(approval.targets, [target("3 files")]);
     assert!(decisions(&script_at(&mut model, 2000, "y<ret>")).is_empty(), "nobody has seen it yet");
     assert_eq!(decisions(&seen_at(&mut model, 2000, "y<ret>")), [&Decision::Once]);
@@ -397,14 +397,14 @@ fn every_key_after_e_belongs_to_the_field_also_those_of_the_same_read() {
         let mut model = asked("rm -rf build", Verdict::Ask);
         let effects = script_at(&mut model, 2000, keys);
         assert!(decisions(&effects).is_empty(), "{keys}");
-        let Some(Modal::Approval(modal)) = model.modals.last() else { panic!("it is open") };
+        let Some(Modal::Approval(modal)) = model.tab.modals.last() else { panic!("it is open") };
         assert_eq!(modal.stage, ApprovalStage::Editing(line.into()), "{keys}");
-        assert_eq!(composer::text(&model.composer), "", "{keys}");
+        assert_eq!(composer::text(&model.tab.composer), "", "{keys}");
     }
     // Before the quiet moment the letter is none of the modal's, and so is nothing that follows.
     let mut model = asked("rm -rf build", Verdict::Ask);
     script_at(&mut model, 1100, "every");
-    assert_eq!(composer::text(&model.composer), "every");
+    assert_eq!(composer::text(&model.tab.composer), "every");
 }
 
 #[test]
@@ -431,7 +431,7 @@ fn the_agent_hears_when_a_person_writes_and_when_they_end() {
 
 #[test]
 fn one_goes_through_the_inbox_without_answering() {
-    let on_top = |model: &Model| match model.modals.last() {
+    let on_top = |model: &Model| match model.tab.modals.last() {
         Some(Modal::Approval(modal)) => modal.id.0,
         _ => 0,
     };
@@ -445,7 +445,7 @@ fn one_goes_through_the_inbox_without_answering() {
         assert!(decisions(&effects).is_empty() && effects.contains(&Effect::Agent(AgentCommand::LookAgain)));
         seen.push(on_top(&model));
     }
-    assert_eq!((seen, model.modals.len()), (vec![2, 3, 1, 2], 1));
+    assert_eq!((seen, model.tab.modals.len()), (vec![2, 3, 1, 2], 1));
     // What has not been drawn yet cannot be allowed.
     assert!(decisions(&script_at(&mut model, 2000, "<f4>y<ret>")).is_empty());
     // What is being written stays.
@@ -456,10 +456,10 @@ fn one_goes_through_the_inbox_without_answering() {
     for now in [3000, 4000] {
         script_at(&mut model, now, "<esc>");
     }
-    assert!(model.modals.is_empty() && model.approvals.entries.len() == 3);
+    assert!(model.tab.modals.is_empty() && model.tab.approvals.entries.len() == 3);
     script_at(&mut model, 5000, "<f4>");
     let rows = |model: &Model| -> Vec<String> {
-        let Some(Modal::Picker(picker)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         picker.items.iter().map(|item| item.label.clone()).collect()
     };
     assert_eq!(rows(&model), ["rm -rf a", "rm -rf b", "rm -rf c rm -rf d"]);
@@ -506,7 +506,7 @@ fn yolo_is_the_widest_answer_for_a_session_and_takes_a_third_key() {
 #[test]
 fn questions_of_work_in_the_background_outlive_the_session_that_is_left() {
     let mut model = ready();
-    let id = model.session.as_ref().unwrap().id.0.clone();
+    let id = model.tab.session.as_ref().unwrap().id.0.clone();
     for (number, by) in
         [(1, Speaker::Main), (2, Speaker::Background("nightly".into())), (3, Speaker::Agent("scout".into()))]
     {
@@ -515,13 +515,13 @@ fn questions_of_work_in_the_background_outlive_the_session_that_is_left() {
         ask(&mut model, 1000, approval);
     }
     assert_eq!(elsewhere(&model, &ApprovalOrigin { session: id, ..ApprovalOrigin::default() }), None);
-    let mut other = model.session.clone().unwrap();
+    let mut other = model.tab.session.clone().unwrap();
     other.id = crate::protocol::SessionId("another".into());
     update(&mut model, 1100, Msg::Agent(AgentEvent::SessionOpened { session: other, items: vec![] }));
-    let left: Vec<String> = model.approvals.entries.iter().map(|entry| item(&model, entry).detail).collect();
+    let left: Vec<String> = model.tab.approvals.entries.iter().map(|entry| item(&model, entry).detail).collect();
     assert_eq!(left, ["session “tidy up” · the background task nightly: “clean”"]);
     assert!(
-        matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)),
+        matches!(model.tab.modals.last(), Some(Modal::Approval(modal)) if modal.id == ApprovalId(2)),
         "it is there to answer"
     );
     drawn(&mut model, 0, 10);
@@ -534,7 +534,7 @@ fn the_shell_is_reached_from_a_question_and_answers_nothing() {
         let mut model = asked("rm -rf build", Verdict::Ask);
         let effects = script_at(&mut model, now, "<C-z>");
         assert!(effects.contains(&Effect::Suspend) && decisions(&effects).is_empty(), "{effects:?}");
-        assert_eq!(model.modals.len(), 1);
+        assert_eq!(model.tab.modals.len(), 1);
     }
 }
 
@@ -545,7 +545,7 @@ fn the_end_of_a_command_is_seen_before_it_is_allowed() {
         ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
         drawn(&mut model, 0, 4);
         assert!(decisions(&script_at(&mut model, 2000, answer)).is_empty(), "{answer}");
-        assert!(matches!(model.modals.last(), Some(Modal::Approval(modal)) if modal.read.refused));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Approval(modal)) if modal.read.refused));
         script_at(&mut model, 2000, "<pgdn>");
         drawn(&mut model, 3, 4);
         assert!(decisions(&script_at(&mut model, 2000, answer)).is_empty(), "{answer}");
@@ -587,7 +587,7 @@ fn nothing_is_allowed_before_every_reason_was_on_the_screen() {
 #[test]
 fn a_letter_that_means_nothing_says_what_does() {
     let mut model = asked("rm -rf build", Verdict::AskAlways);
-    let stray = |model: &Model| match model.modals.last() {
+    let stray = |model: &Model| match model.tab.modals.last() {
         Some(Modal::Approval(modal)) => modal.stray,
         _ => false,
     };
@@ -606,7 +606,7 @@ fn a_double_esc_at_a_question_does_not_stop_the_turn() {
         ask(&mut model, 1000, approval(1, "rm -rf build", Verdict::Ask));
         drawn(&mut model, 0, 10);
         assert!(!stops(&script_at(&mut model, 2000, "<esc>")), "the first puts it aside");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
         assert_eq!(stops(&script_at(&mut model, 2000 + later, "<esc>")), stopped, "{later} ms later");
     }
 }
@@ -615,7 +615,7 @@ fn a_double_esc_at_a_question_does_not_stop_the_turn() {
 fn a_mode_says_what_it_means_and_who_answers() {
     let mut model = ready();
     let mut said = |mode, adviser: Option<&str>| {
-        if let Some(session) = &mut model.session {
+        if let Some(session) = &mut model.tab.session {
             session.adviser = adviser.map(str::to_owned);
         }
         set_mode(&mut model, &mut Vec::new(), mode);
@@ -633,7 +633,7 @@ fn a_step_back_from_the_narrowest_answer_is_not_yolo() {
     for back in ["<up>", "<s-tab>", "<left>"] {
         let mut model = asked("rm -rf build", Verdict::Ask);
         seen_at(&mut model, 2000, &format!("s{back}"));
-        let Some(Modal::Approval(modal)) = model.modals.last() else { panic!("it is open") };
+        let Some(Modal::Approval(modal)) = model.tab.modals.last() else { panic!("it is open") };
         assert_eq!((modal.stage.clone(), modal.offer), (ApprovalStage::Confirming, 0), "{back}");
     }
 }

@@ -50,7 +50,7 @@ fn start(call_id: &str) -> AgentEvent {
 }
 
 fn states(model: &Model) -> Vec<(String, ToolState)> {
-    let tools = model.transcript.cells.iter().filter_map(|cell| match &cell.kind {
+    let tools = model.tab.transcript.cells.iter().filter_map(|cell| match &cell.kind {
         CellKind::Tool(tool) => Some((tool.call_id.clone(), tool.state)),
         _ => None,
     });
@@ -63,11 +63,11 @@ fn what_streams_grows_one_cell_and_the_item_takes_its_place() {
     agent(&mut model, AgentEvent::ReasoningDelta("hm".into()));
     agent(&mut model, AgentEvent::TextDelta("Hel".into()));
     agent(&mut model, AgentEvent::TextDelta("lo".into()));
-    let before: Vec<_> = model.transcript.cells.iter().map(|cell| (cell.id, cell.finished)).collect();
+    let before: Vec<_> = model.tab.transcript.cells.iter().map(|cell| (cell.id, cell.finished)).collect();
     assert_eq!(before.len(), 2);
     assert!(before.iter().all(|(_, finished)| !finished));
     agent(&mut model, AgentEvent::ItemFinished(item(3, answer("Hello.", "hm", &["a"]))));
-    let cells = &model.transcript.cells;
+    let cells = &model.tab.transcript.cells;
     assert_eq!((cells[0].id, cells[1].id), (before[0].0, before[1].0), "no flicker: the same cells");
     assert_eq!(cells[1].source(), "Hello.");
     assert!(cells[1].finished && cells[1].item == Some(ItemId(3)));
@@ -78,11 +78,11 @@ fn what_streams_grows_one_cell_and_the_item_takes_its_place() {
 fn every_change_bumps_the_revision() {
     let mut model = ready();
     agent(&mut model, AgentEvent::TextDelta("a".into()));
-    let first = model.transcript.cells[0].revision;
+    let first = model.tab.transcript.cells[0].revision;
     agent(&mut model, AgentEvent::TextDelta("b".into()));
-    let second = model.transcript.cells[0].revision;
+    let second = model.tab.transcript.cells[0].revision;
     agent(&mut model, AgentEvent::ItemFinished(item(1, answer("ab", "", &[]))));
-    let third = model.transcript.cells[0].revision;
+    let third = model.tab.transcript.cells[0].revision;
     assert!(first < second && second < third);
 }
 
@@ -95,12 +95,12 @@ fn calls_go_from_proposed_to_done() {
     agent(&mut model, AgentEvent::ToolProgress { call_id: "a".into(), line: "half".into() });
     agent(&mut model, AgentEvent::ItemFinished(item(2, result("a", Outcome::Failed))));
     assert_eq!(states(&model)[0].1, ToolState::Done(Outcome::Failed));
-    let CellKind::Tool(tool) = &model.transcript.cells[0].kind else { unreachable!("a tool cell") };
+    let CellKind::Tool(tool) = &model.tab.transcript.cells[0].kind else { unreachable!("a tool cell") };
     assert_eq!((tool.emoji.as_str(), tool.target.as_str(), tool.progress.as_str()), ("💻", "ls -l", ""));
     assert_eq!(tool.duration_ms, Some(7));
     close_open(&mut model);
     assert_eq!(states(&model)[1].1, ToolState::Done(Outcome::Interrupted), "nothing hangs after the turn");
-    assert!(model.transcript.cells.iter().all(|cell| cell.finished));
+    assert!(model.tab.transcript.cells.iter().all(|cell| cell.finished));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_broken_stream_leaves_nothing_behind() {
     agent(&mut model, AgentEvent::TextDelta("part".into()));
     agent(&mut model, AgentEvent::StreamReset);
     agent(&mut model, AgentEvent::TextDelta("again".into()));
-    let texts: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    let texts: Vec<&str> = model.tab.transcript.cells.iter().map(|cell| cell.source()).collect();
     assert_eq!(texts, ["q", "again"]);
 }
 
@@ -129,8 +129,8 @@ fn a_resumed_session_pairs_calls_with_results() {
         states(&model),
         [("a".into(), ToolState::Done(Outcome::Denied)), ("b".into(), ToolState::Done(Outcome::Ok))]
     );
-    assert_eq!(model.transcript.cells.len(), 6);
-    assert_eq!(model.transcript.older, Older::None);
+    assert_eq!(model.tab.transcript.cells.len(), 6);
+    assert_eq!(model.tab.transcript.older, Older::None);
 }
 
 #[test]
@@ -138,10 +138,10 @@ fn a_page_border_between_call_and_result_shows_the_call_once() {
     let mut model = ready();
     opened(&mut model, "s", &[]);
     super::opened(&mut model, vec![item(3, result("a", Outcome::Ok)), item(4, answer("Done.", "", &[]))]);
-    assert_eq!(model.transcript.older, Older::Before(ItemId(3)));
-    model.transcript.older = Older::Loading;
+    assert_eq!(model.tab.transcript.older, Older::Before(ItemId(3)));
+    model.tab.transcript.older = Older::Loading;
     older(&mut model, &"s".into(), vec![user(1, "q"), item(2, answer("I look.", "", &["a"]))], false);
-    let texts: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    let texts: Vec<&str> = model.tab.transcript.cells.iter().map(|cell| cell.source()).collect();
     assert_eq!(texts, ["q", "I look.", "out", "Done."]);
     assert_eq!(states(&model), [("a".into(), ToolState::Done(Outcome::Ok))]);
 }
@@ -150,9 +150,9 @@ fn a_page_border_between_call_and_result_shows_the_call_once() {
 fn cell_ids_are_never_used_again() {
     let mut model = ready();
     super::opened(&mut model, vec![user(1, "a"), user(2, "b")]);
-    let before: Vec<CellId> = model.transcript.cells.iter().map(|cell| cell.id).collect();
+    let before: Vec<CellId> = model.tab.transcript.cells.iter().map(|cell| cell.id).collect();
     super::opened(&mut model, vec![user(1, "c")]);
-    assert!(!before.contains(&model.transcript.cells[0].id));
+    assert!(!before.contains(&model.tab.transcript.cells[0].id));
 }
 
 #[test]
@@ -166,10 +166,10 @@ fn a_call_that_is_written_keeps_its_name_and_takes_that_of_what_it_holds() {
         ("", 30, "mcp__gh__find"),
     ] {
         update(&mut model, 1000, Msg::Agent(AgentEvent::CallDelta { index: 0, name: name.into(), bytes }));
-        let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+        let TurnStatus::Running(running) = &model.tab.turn else { panic!("no turn") };
         assert_eq!(running.calls.last().map(|call| call.1.as_str()), Some(want));
     }
-    let TurnStatus::Running(running) = &model.turn else { panic!("no turn") };
+    let TurnStatus::Running(running) = &model.tab.turn else { panic!("no turn") };
     assert_eq!(running.calls, [(0, "mcp__gh__find".to_owned(), 30)]);
 }
 
@@ -177,7 +177,7 @@ fn a_call_that_is_written_keeps_its_name_and_takes_that_of_what_it_holds() {
 fn reasoning_is_timed_until_something_else_begins() {
     use crate::app::model::transcript::Thinking;
     let time = |model: &Model| {
-        model.transcript.cells.iter().find_map(|cell| match cell.kind {
+        model.tab.transcript.cells.iter().find_map(|cell| match cell.kind {
             CellKind::Reasoning { time, .. } => Some(time),
             _ => None,
         })
@@ -210,20 +210,20 @@ fn what_the_program_wrote_folds_to_its_gist() {
     for (id, gist) in [(1, "npm ended with exit 1, the model was told"), (2, "")] {
         agent(&mut model, AgentEvent::ItemFinished(item(id, told(gist))));
     }
-    let live: Vec<CellKind> = model.transcript.cells.iter().map(|cell| cell.kind.clone()).collect();
+    let live: Vec<CellKind> = model.tab.transcript.cells.iter().map(|cell| cell.kind.clone()).collect();
     let gists: Vec<&str> = live
         .iter()
         .filter_map(|kind| if let CellKind::Told { gist, .. } = kind { Some(gist.as_str()) } else { None })
         .collect();
     // an item from before there were gists shows its first line
     assert_eq!(gists, ["npm ended with exit 1, the model was told", "Background process p1 exited (exit code 1)."]);
-    let before = model.transcript.cells[1].revision;
+    let before = model.tab.transcript.cells[1].revision;
     crate::app::select::expand(&mut model);
-    assert!(model.transcript.cells[1].expanded && model.transcript.cells[1].revision > before);
+    assert!(model.tab.transcript.cells[1].expanded && model.tab.transcript.cells[1].revision > before);
     // and the same after a resume
     let items = vec![item(1, told("npm ended with exit 1, the model was told")), item(2, told(""))];
     super::opened(&mut model, items);
-    assert_eq!(model.transcript.cells.iter().map(|cell| cell.kind.clone()).collect::<Vec<_>>(), live);
+    assert_eq!(model.tab.transcript.cells.iter().map(|cell| cell.kind.clone()).collect::<Vec<_>>(), live);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn no_json_reaches_a_tool_cell() {
         (r#"{"error":"denied by you","status":"blocked"}"#, "denied by you", ""),
     ] {
         agent(&mut model, AgentEvent::ItemFinished(item(1, body(content, approval))));
-        let Some(CellKind::Tool(tool)) = model.transcript.call("c").map(|cell| cell.kind.clone()) else {
+        let Some(CellKind::Tool(tool)) = model.tab.transcript.call("c").map(|cell| cell.kind.clone()) else {
             panic!("a tool cell")
         };
         assert_eq!(&*tool.output, expected);
@@ -259,7 +259,7 @@ fn the_end_of_a_turn_and_the_time_of_its_thoughts_come_back() {
     };
     let end = Body::Note { kind: crate::protocol::NoteKind::TurnEnd, text: "2 steps · 3.0 s".into() };
     super::opened(&mut model, vec![user(1, "go"), item(2, Body::Assistant(answer)), item(3, end)]);
-    let kinds: Vec<&CellKind> = model.transcript.cells.iter().map(|cell| &cell.kind).collect();
+    let kinds: Vec<&CellKind> = model.tab.transcript.cells.iter().map(|cell| &cell.kind).collect();
     assert_eq!(kinds[1], &CellKind::Reasoning { text: "hmm".into(), time: Thinking::For(4_200) });
     assert_eq!(kinds[3], &CellKind::TurnEnd { text: "2 steps · 3.0 s".into() });
 }

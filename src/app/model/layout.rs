@@ -99,6 +99,8 @@ pub enum Border {
 pub enum Hit {
     ToggleCell(CellId),
     ShowProcess(crate::exec::ProcessId),
+    /// A tab of the title row.
+    Session(super::tab::TabId),
     /// The second of two terminals.
     OtherTerminal,
     /// Index of the row in the topmost modal.

@@ -21,7 +21,7 @@ pub enum Modal {
     /// What would run here, before it does.
     Trust(Box<TrustModal>),
     /// What changed in the policy on disk.
-    Frozen(Box<FrozenModal>),
+    PolicyChanged(Box<FrozenModal>),
     /// What still runs, before the program is left.
     Quit(QuitModal),
 }
@@ -98,7 +98,7 @@ impl Modal {
             | Modal::Confirm(_)
             | Modal::Trust(_)
             | Modal::Quit(_)
-            | Modal::Frozen(_) => None,
+            | Modal::PolicyChanged(_) => None,
         }
     }
 
@@ -112,7 +112,7 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::Frozen(_) | Modal::Quit(_) => false,
+            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::PolicyChanged(_) | Modal::Quit(_) => false,
         }
     }
 }
@@ -269,6 +269,7 @@ pub enum PickerKind {
     Permissions,
     Inbox,
     History,
+    Tabs,
 }
 
 /// One row of a picker.
@@ -344,7 +345,10 @@ pub enum ConfirmThen {
     Yolo,
     /// Leave though the turn runs.
     Quit,
-    NewSession,
+    /// A new session in the place of this one, though the turn runs.
+    Clear,
+    /// Close the tab, though something runs in it.
+    CloseTab,
     DeleteSession(crate::protocol::SessionId),
     /// Go on in a copy of a session that is open elsewhere.
     ForkOf(crate::protocol::SessionId),

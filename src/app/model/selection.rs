@@ -107,7 +107,7 @@ pub fn columns((from, to): (Point, Point), place: Place) -> Option<(u16, u16)> {
 /// The rows of a terminal screen as text that can be copied.
 pub fn rows_of(screen: &Snapshot) -> Vec<(Place, Row)> {
     let mut before: Option<u16> = None;
-    let rows = screen.backends().into_iter().zip(&screen.rows).enumerate().map(|(index, (place, line))| {
+    let rows = screen.places().into_iter().zip(&screen.rows).enumerate().map(|(index, (place, line))| {
         let text = line.text();
         // Blanks at the end of a row that goes on are text; the row itself is drawn without them.
         let text = text.trim_end();

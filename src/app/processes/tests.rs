@@ -44,21 +44,21 @@ fn drawn(model: &mut Model, size: Option<(u16, u16)>) -> Vec<Effect> {
 fn the_pane_opens_after_a_second_and_closes_when_all_is_done() {
     let mut model = running(false);
     update(&mut model, 1900, Msg::Woke);
-    assert!(!model.processes.pane.open);
+    assert!(!model.tab.processes.pane.open);
     update(&mut model, 2000, Msg::Woke);
-    assert!(model.processes.pane.open);
+    assert!(model.tab.processes.pane.open);
     update(&mut model, 2500, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
-    assert!(model.processes.pane.open, "the turn may run another");
+    assert!(model.tab.processes.pane.open, "the turn may run another");
     end_turn(&mut model, 2600);
-    assert!(!model.processes.pane.open);
-    assert!(model.processes.rows.is_empty());
+    assert!(!model.tab.processes.pane.open);
+    assert!(model.tab.processes.rows.is_empty());
 }
 
 #[test]
 fn a_background_command_opens_nothing() {
     let mut model = running(true);
     update(&mut model, 9000, Msg::Woke);
-    assert!(!model.processes.pane.open);
+    assert!(!model.tab.processes.pane.open);
     assert_eq!(opens_at(&model), None);
 }
 
@@ -67,12 +67,12 @@ fn what_the_person_touched_stays() {
     let mut closed = running(false);
     script(&mut closed, "<C-t><C-t>");
     update(&mut closed, 5000, Msg::Woke);
-    assert!(!closed.processes.pane.open, "closed by hand stays closed");
+    assert!(!closed.tab.processes.pane.open, "closed by hand stays closed");
     let mut open = running(false);
     script(&mut open, "<C-t>");
     update(&mut open, 5000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
     end_turn(&mut open, 5001);
-    assert!(open.processes.pane.open, "opened by hand stays open");
+    assert!(open.tab.processes.pane.open, "opened by hand stays open");
 }
 
 #[test]
@@ -94,17 +94,17 @@ fn a_program_taken_over_gets_all_keys() {
     let mut model = running(false);
     let write = |bytes: &[u8]| Effect::Process(ProcessCommand::Write(ProcessId("a".into()), bytes.to_vec()));
     script(&mut model, "draft<f9>");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
     for (keys, bytes) in
         [("q", &b"q"[..]), ("<C-c>", b"\x03"), ("<esc>", b"\x1b"), ("<C-p>", b"\x10"), ("<ret>", b"\r")]
     {
         assert!(script(&mut model, keys).contains(&write(bytes)), "{keys}");
     }
-    assert!(model.modals.is_empty());
+    assert!(model.tab.modals.is_empty());
     let effects = update(&mut model, 1000, Msg::Pasted("a\nb".into()));
     assert!(effects.contains(&write(b"a\rb")));
     script(&mut model, "<f9>x");
-    assert_eq!(crate::app::composer::text(&model.composer), "draftx", "handed back");
+    assert_eq!(crate::app::composer::text(&model.tab.composer), "draftx", "handed back");
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn the_hand_back_key_twice_goes_to_the_program() {
     let effects = script_at(&mut model, 2100, "<f9><f9>");
     let write = Effect::Process(ProcessCommand::Write(ProcessId("a".into()), b"\x1b[20~".to_vec()));
     assert!(effects.contains(&write), "{effects:?}");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
     script_at(&mut model, 3000, "<f9>");
     let effects = script_at(&mut model, 4000, "<f9>");
     assert!(!effects.contains(&write), "later it takes over again");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_program_that_ends_gives_the_keys_back() {
     let mut model = running(false);
     script(&mut model, "<f9>");
     update(&mut model, 2000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(1)))));
-    assert!(!model.processes.pane.taken_over);
+    assert!(!model.tab.processes.pane.taken_over);
     let effects = script(&mut model, "x");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Process(ProcessCommand::Write(..)))));
 }
@@ -155,7 +155,7 @@ fn killing_takes_a_yes() {
     let mut model = running(false);
     let kill = Effect::Process(ProcessCommand::Kill(ProcessId("a".into())));
     script(&mut model, "<C-t>");
-    model.focus = Pane::Terminal;
+    model.tab.focus = Pane::Terminal;
     assert!(!script(&mut model, "K<ret>").contains(&kill), "no is the default");
     assert!(script(&mut model, "Ky<ret>").contains(&kill));
 }
@@ -165,12 +165,12 @@ fn keys_for_a_command_that_has_ended_reach_no_other() {
     let mut model = running(true);
     started(&mut model, "b", true);
     script(&mut model, "<C-t>");
-    model.focus = Pane::Terminal;
-    model.processes.pane.shown = Some(ProcessId("b".into()));
+    model.tab.focus = Pane::Terminal;
+    model.tab.processes.pane.shown = Some(ProcessId("b".into()));
     update(&mut model, 2000, Msg::Process(ProcessEvent::Exited(info("b", true, exit(0)))));
     let effects = script_at(&mut model, 9000, "<ret>K<ret>y<ret>");
-    assert!(!model.processes.pane.taken_over);
-    assert_eq!(model.modals.len(), 0);
+    assert!(!model.tab.processes.pane.taken_over);
+    assert_eq!(model.tab.modals.len(), 0);
     let touched = |effect: &Effect| {
         matches!(
             effect,
@@ -230,12 +230,12 @@ fn a_key_for_a_command_that_has_just_ended_takes_over_no_other() {
     let mut model = running(false);
     started(&mut model, "b", true);
     script_at(&mut model, 2000, "<f9>");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
     update(&mut model, 3000, Msg::Process(ProcessEvent::Exited(info("a", false, exit(0)))));
     script_at(&mut model, 3900, "<f9>");
-    assert!(!model.processes.pane.taken_over);
+    assert!(!model.tab.processes.pane.taken_over);
     script_at(&mut model, 4100, "<f9>");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
 }
 
 #[test]
@@ -244,11 +244,11 @@ fn a_row_that_ended_does_not_run_again_and_a_phantom_can_be_removed() {
     update(&mut model, 1500, Msg::Process(ProcessEvent::Exited(info("a", false, exit(130)))));
     // What was seen before its end and comes after it.
     update(&mut model, 1501, Msg::Process(ProcessEvent::Changed(info("a", false, ProcessState::Running))));
-    assert_eq!(model.processes.rows[0].state, exit(130));
+    assert_eq!(model.tab.processes.rows[0].state, exit(130));
     end_turn(&mut model, 1502);
-    assert!(model.processes.rows.is_empty());
+    assert!(model.tab.processes.rows.is_empty());
     update(&mut model, 1503, Msg::Process(ProcessEvent::Changed(info("a", false, exit(130)))));
-    assert!(model.processes.rows.is_empty(), "it left the list with its turn");
+    assert!(model.tab.processes.rows.is_empty(), "it left the list with its turn");
     // What the list has as running when a turn ends is asked about.
     let mut model = running(false);
     let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 0 };
@@ -261,21 +261,21 @@ fn a_row_that_ended_does_not_run_again_and_a_phantom_can_be_removed() {
     focus::set(&mut model, Pane::Terminal);
     let effects = script(&mut model, "x");
     assert!(effects.contains(&Effect::Process(ProcessCommand::Forget(a.clone()))), "{effects:?}");
-    assert_eq!(model.processes.rows.len(), 1);
+    assert_eq!(model.tab.processes.rows.len(), 1);
     update(&mut model, 2001, Msg::Process(ProcessEvent::Gone(a)));
-    assert!(model.processes.rows.is_empty() && !model.processes.pane.open);
+    assert!(model.tab.processes.rows.is_empty() && !model.tab.processes.pane.open);
 }
 
 #[test]
 fn a_command_that_was_stopped_gives_the_keys_back_and_a_key_continues_it() {
     let mut model = running(false);
     script(&mut model, "<f9>");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
     update(&mut model, 2000, Msg::Process(ProcessEvent::Changed(info("a", true, ProcessState::Stopped))));
-    assert!(!model.processes.pane.taken_over && model.focus == Pane::Composer);
+    assert!(!model.tab.processes.pane.taken_over && model.tab.focus == Pane::Composer);
     let said = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
     assert_eq!(said(&model).last().unwrap(), "run a is stopped: F9 continues it");
     let effects = script(&mut model, "<f9>");
     assert!(effects.contains(&Effect::Process(ProcessCommand::Continue(ProcessId("a".into())))), "{effects:?}");
-    assert!(model.processes.pane.taken_over);
+    assert!(model.tab.processes.pane.taken_over);
 }

@@ -70,7 +70,7 @@ fn a_queue_moves_from_the_folder_to_the_session_that_began() {
     script(&mut model, "go<ret>");
     assert_eq!(saves(&script(&mut model, "next<ret>")), [(None, vec!["next"])]);
     let effects = update(&mut model, 0, Msg::Agent(AgentEvent::ItemFinished(user(1, "go"))));
-    let id = model.session.as_ref().map(|session| session.id.0.as_str());
+    let id = model.tab.session.as_ref().map(|session| session.id.0.as_str());
     assert_eq!(saves(&effects), [(None, vec![]), (id, vec!["next"])]);
 }
 
@@ -79,14 +79,14 @@ fn images_wait_with_their_prompt() {
     let mut model = ready();
     opened(&mut model, "s", &["earlier"]);
     script(&mut model, "go<ret>look");
-    model.composer.images.push(picture());
+    model.tab.composer.images.push(picture());
     script(&mut model, "<ret>");
-    assert!(model.composer.images.is_empty());
-    assert_eq!(model.queue.prompts[0].images, [picture()]);
+    assert!(model.tab.composer.images.is_empty());
+    assert_eq!(model.tab.queue.prompts[0].images, [picture()]);
     let steered = AgentCommand::Steer { text: "look".into(), images: vec![picture()] };
     let mut other = ready();
     opened(&mut other, "s", &["earlier"]);
-    other.queue.prompts = model.queue.prompts.clone();
+    other.tab.queue.prompts = model.tab.queue.prompts.clone();
     script(&mut other, "go<ret>");
     assert_eq!(orders(&script(&mut other, "<ret>")), [&steered]);
     let sent = AgentCommand::Submit { text: "look".into(), images: vec![picture()] };
@@ -123,14 +123,14 @@ fn a_queue_stays_with_its_session() {
     script(&mut model, "go<ret>of the first<ret>");
     script(&mut model, "<C-x>N<ret>");
     let effects = opened(&mut model, "two", &["other"]);
-    assert!(model.queue.is_empty() && saves(&effects).is_empty(), "it waits in the store: {effects:?}");
+    assert!(model.tab.queue.is_empty() && saves(&effects).is_empty(), "it waits in the store: {effects:?}");
     // an answer for the session before comes too late
     restored(&mut model, "one", vec![prompt("of the first")]);
-    assert!(model.queue.is_empty());
+    assert!(model.tab.queue.is_empty());
     opened(&mut model, "one", &["earlier"]);
     restored(&mut model, "one", vec![prompt("of the first")]);
-    assert_eq!(model.queue.texts().collect::<Vec<_>>(), ["of the first"]);
-    assert_eq!(model.queue.held, 1);
+    assert_eq!(model.tab.queue.texts().collect::<Vec<_>>(), ["of the first"]);
+    assert_eq!(model.tab.queue.held, 1);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn leaving_keeps_the_queue_as_it_is() {
     script(&mut model, "go<ret>one<ret>two<ret>draft");
     let effects = update(&mut model, 0, Msg::Terminated);
     assert!(saves(&effects).is_empty(), "the store has it");
-    assert_eq!(model.queue.len(), 2);
+    assert_eq!(model.tab.queue.len(), 2);
 }
 
 #[test]
@@ -150,19 +150,19 @@ fn what_the_turn_did_not_hear_comes_back_held_with_its_images() {
     opened(&mut model, "s", &["earlier"]);
     Arc::make_mut(&mut model.config).display.busy_input_mode = "steer".into();
     script(&mut model, "go<ret>mine");
-    model.composer.images.push(picture());
+    model.tab.composer.images.push(picture());
     assert_eq!(saves(&script(&mut model, "<ret>")), [(Some("s"), vec!["mine"])], "kept until it is heard");
     assert_eq!(saves(&script(&mut model, "more<ret>")), [(Some("s"), vec!["mine", "more"])]);
-    assert!(model.queue.is_empty(), "it waits no more");
+    assert!(model.tab.queue.is_empty(), "it waits no more");
     queue_one(&mut model, "behind");
     script(&mut model, "<esc>");
     let effects = update(&mut model, 0, Msg::Agent(AgentEvent::Undelivered(both())));
     let outcome = TurnOutcome { turn: 1, end: TurnEnd::Stopped, steps: 1, duration_ms: 1 };
     let end = update(&mut model, 0, Msg::Agent(AgentEvent::TurnFinished(outcome)));
     assert!(saves(&effects).is_empty() && saves(&end).is_empty() && orders(&end).is_empty(), "the store has all");
-    assert_eq!(model.queue.texts().collect::<Vec<_>>(), ["mine", "more", "behind"]);
-    assert_eq!((model.queue.held, &model.queue.prompts[0].images[..]), (2, &[picture()][..]));
-    assert!(model.queue.given.is_empty());
+    assert_eq!(model.tab.queue.texts().collect::<Vec<_>>(), ["mine", "more", "behind"]);
+    assert_eq!((model.tab.queue.held, &model.tab.queue.prompts[0].images[..]), (2, &[picture()][..]));
+    assert!(model.tab.queue.given.is_empty());
     let promised = model.notices.shown.iter().any(|notice| notice.text.contains("at its next step"));
     assert!(!promised, "it is no longer said that the turn will hear it");
 }
@@ -183,27 +183,7 @@ fn the_store_forgets_what_the_turn_has_heard() {
         opened(&mut model, "s", &["earlier"]);
         script(&mut model, "go<ret>/steer one<ret>two<ret><ret>");
         update(&mut model, 0, Msg::Agent(AgentEvent::ItemFinished(heard)));
-        let saved: Vec<_> = model.queue.saved.1.iter().map(|prompt| prompt.text.as_str()).collect();
+        let saved: Vec<_> = model.tab.queue.saved.1.iter().map(|prompt| prompt.text.as_str()).collect();
         assert_eq!(saved, left);
-    }
-}
-
-#[test]
-fn what_is_taken_out_while_another_session_opens_does_not_come_back() {
-    for (keys, left) in [
-        ("<C-x>qx<esc>", Some(vec!["two"])),
-        ("<C-x>q<ret>", Some(vec!["two"])),
-        ("<C-x>qxx<esc>", Some(vec![])),
-        ("for the new one<ret>", None),
-    ] {
-        let mut model = ready();
-        opened(&mut model, "a", &["earlier"]);
-        restored(&mut model, "a", vec![prompt("one"), prompt("two")]);
-        let mut effects = script(&mut model, "<C-x>N");
-        assert!(model.switching);
-        effects.extend(script(&mut model, keys));
-        effects.extend(opened(&mut model, "b", &["other"]));
-        let of_old: Vec<_> = saves(&effects).into_iter().filter(|(id, _)| *id == Some("a")).collect();
-        assert_eq!(of_old, left.map(|left| (Some("a"), left)).into_iter().collect::<Vec<_>>(), "{keys}");
     }
 }

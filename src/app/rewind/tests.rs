@@ -4,7 +4,7 @@ use super::*;
 use crate::app::msg::{LoadReply, Msg};
 use crate::app::tests::{item, opened, ready, script, script_at, user};
 use crate::app::update;
-use crate::protocol::{AgentEvent, Body, Fate, FileBack, FileKind, NoteKind, RanCommands};
+use crate::protocol::{AgentEvent, Body, Fate, FileBack, FileKind, NoteKind, Opens, RanCommands};
 
 fn point(item: i64, text: &str) -> RewindPoint {
     RewindPoint { item: ItemId(item), at: 0, text: text.into(), files: 1, commands: 0 }
@@ -60,7 +60,7 @@ fn the_list_asks_for_a_preview_on_every_move_and_after_typing() {
     assert_eq!(script(&mut model, "o"), [ask_for(5)], "both hold an o");
     assert_eq!(script(&mut model, "n"), [ask_for(1)]);
     assert_eq!(script(&mut model, "<esc>"), []);
-    assert!(model.modals.is_empty());
+    assert!(model.tab.modals.is_empty());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn every_choice_is_an_order_and_comes_with_the_second_enter() {
         assert_eq!(script(&mut model, "<ret>"), [], "{fates:?} {keys}");
         assert_eq!(script(&mut model, keys), [], "{fates:?} {keys}");
         assert_eq!(script(&mut model, "<ret>"), [effect], "{fates:?} {keys}");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 }
 
@@ -99,7 +99,7 @@ fn esc_goes_back_to_the_list_and_then_out() {
     assert_eq!(script(&mut model, "<ret><esc>"), []);
     assert!(modal(&mut model).is_some_and(|modal| modal.confirm.is_none()));
     assert_eq!(script(&mut model, "<esc>"), []);
-    assert!(model.modals.is_empty());
+    assert!(model.tab.modals.is_empty());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn undo_asks_only_when_more_than_the_conversation_changes() {
         } else {
             assert_eq!(effects, [order(5, true, false, false)]);
         }
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 }
 
@@ -135,20 +135,23 @@ fn nothing_of_it_while_a_turn_runs_and_nothing_to_go_back_to_is_said() {
             "{keys} {effects:?}"
         );
         assert!(model.notices.shown.last().is_some_and(|notice| notice.text.contains("stop it first")), "{keys}");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
     let mut model = ready();
     script(&mut model, "<C-x>u");
     list(&mut model, &[]);
-    assert!(model.modals.is_empty() && !model.notices.shown.is_empty());
+    assert!(model.tab.modals.is_empty() && !model.notices.shown.is_empty());
 }
 
 #[test]
 fn redo_and_fork_are_orders() {
     let mut model = ready();
     assert!(script(&mut model, "/redo<ret>").contains(&Effect::Agent(AgentCommand::Redo)));
-    assert!(script(&mut model, "/branch<ret>").contains(&Effect::Agent(AgentCommand::Fork)));
-    assert!(model.switching, "what is typed from now on belongs to the copy");
+    opened(&mut model, "s", &["a prompt"]);
+    let effects = script(&mut model, "/branch<ret>");
+    let forks = |effect: &Effect| matches!(effect, Effect::Open { opens: Opens::Fork(of), .. } if of.0 == "s");
+    assert!(effects.iter().any(forks), "{effects:?}");
+    assert!(model.tab.opening, "what is typed from now on belongs to the copy");
 }
 
 fn back(prompt: Option<&str>, taken: Option<&str>, items: Vec<crate::protocol::Item>) -> Msg {
@@ -162,17 +165,17 @@ fn the_prompt_comes_back_and_a_redo_takes_it_out_again() {
     opened(&mut model, "s", &["one", "two"]);
     script(&mut model, "draft");
     update(&mut model, 0, back(Some("two"), None, vec![user(1, "one")]));
-    assert_eq!(composer::text(&model.composer), "two");
-    assert_eq!(model.composer.drafts, ["draft"]);
-    assert_eq!(model.transcript.cells.len(), 1);
+    assert_eq!(composer::text(&model.tab.composer), "two");
+    assert_eq!(model.tab.composer.drafts, ["draft"]);
+    assert_eq!(model.tab.transcript.cells.len(), 1);
     let note = item(3, Body::Note { kind: NoteKind::Info, text: "n".into() });
     update(&mut model, 0, back(None, Some("two"), vec![user(1, "one"), user(2, "two"), note]));
-    assert_eq!((composer::text(&model.composer).as_str(), model.transcript.cells.len()), ("", 3));
+    assert_eq!((composer::text(&model.tab.composer).as_str(), model.tab.transcript.cells.len()), ("", 3));
     // A prompt that was worked on stays.
     update(&mut model, 0, back(Some("two"), None, vec![user(1, "one")]));
     script(&mut model, "!");
     update(&mut model, 0, back(None, Some("two"), vec![user(1, "one"), user(2, "two")]));
-    assert_eq!(composer::text(&model.composer), "two!");
+    assert_eq!(composer::text(&model.tab.composer), "two!");
 }
 
 #[test]
@@ -191,10 +194,10 @@ fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
         let mut model = ready();
         let effects = update(&mut model, 1000, event());
         assert!(effects.contains(&Effect::WakeAt(1400)), "it is drawn again once it answers: {effects:?}");
-        let Some(Modal::Confirm(confirm)) = model.modals.last() else { panic!("{:?}", model.modals) };
+        let Some(Modal::Confirm(confirm)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         assert!(confirm.text.contains("src/a.rs") && !confirm.text.contains('\u{1b}'), "{}", confirm.text);
         script_at(&mut model, 1100, "y");
-        assert_eq!(model.modals.len(), 1, "what was being typed answers nothing");
+        assert_eq!(model.tab.modals.len(), 1, "what was being typed answers nothing");
         let effects = script_at(&mut model, 2000, keys);
         let wanted: Vec<Effect> = theirs
             .map(|theirs| Effect::Agent(AgentCommand::Rewind(RewindOrder { theirs, ..asked })))
@@ -202,7 +205,7 @@ fn files_of_somebody_else_are_asked_about_by_name_and_not_at_once() {
             .collect();
         let orders: Vec<Effect> = effects.into_iter().filter(|effect| matches!(effect, Effect::Agent(_))).collect();
         assert_eq!(orders, wanted, "{keys}");
-        assert!(model.modals.is_empty());
+        assert!(model.tab.modals.is_empty());
     }
 }
 

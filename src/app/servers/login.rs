@@ -12,7 +12,7 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         return;
     }
     close(model);
-    model.modals.push(Modal::Input(InputModal {
+    model.tab.modals.push(Modal::Input(InputModal {
         title: format!("Log in to {name}"),
         hint: "Browser elsewhere? Paste the address it ends at".into(),
         text: String::new(),
@@ -28,7 +28,7 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 
 /// The field of a login, of this server or of any.
 fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputModal> {
-    model.modals.iter_mut().find_map(|modal| match modal {
+    model.tab.modals.iter_mut().find_map(|modal| match modal {
         Modal::Input(input) => match &input.then {
             InputThen::Login(server) if name.is_none_or(|name| name == server) => Some(input),
             InputThen::Login(_)
@@ -46,7 +46,7 @@ fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputMo
 }
 
 fn close(model: &mut Model) {
-    model.modals.retain(|modal| !matches!(modal, Modal::Input(InputModal { then: InputThen::Login(_), .. })));
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::Input(InputModal { then: InputThen::Login(_), .. })));
 }
 
 /// Where to log in is known: it is shown, and copied for a browser of another machine.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn shown(model: &Model) -> Option<&InputModal> {
-        model.modals.iter().find_map(|modal| match modal {
+        model.tab.modals.iter().find_map(|modal| match modal {
             Modal::Input(input) => Some(input),
             _ => None,
         })

@@ -38,8 +38,8 @@ fn the_browser_asks_after_a_pause_and_previews_on_move() {
     assert_eq!(rows(&mut model, "re", &["b", "c"]), [preview_of("b")], "the selection stays on its session");
     assert_eq!(script(&mut model, "<tab>"), [list("re", Some("/src/app"))]);
     let effects = script(&mut model, "<ret>");
-    assert_eq!(effects, [Effect::Agent(AgentCommand::Resume("b".into()))]);
-    assert!(model.modals.is_empty());
+    assert_eq!(opens(&effects), [&Opens::Resume("b".into())]);
+    assert!(model.tab.modals.is_empty());
 }
 
 #[test]
@@ -84,31 +84,23 @@ fn deleting_takes_a_yes_and_spares_the_open_session() {
     script(&mut model, "<C-r>");
     rows(&mut model, "", &["s", "old"]);
     script(&mut model, "<del>");
-    assert_eq!(model.modals.len(), 1, "the open one cannot be deleted");
+    assert_eq!(model.tab.modals.len(), 1, "the open one cannot be deleted");
     let effects = script(&mut model, "<down><del>y<ret>");
     assert!(effects.contains(&Effect::Store(StoreJob::DeleteSession("old".into()))), "{effects:?}");
     assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
 }
 
 #[test]
-fn the_next_session_of_the_folder() {
-    let mut model = ready();
-    assert_eq!(script(&mut model, "<C-pgdn>"), [list("", Some("/src/app"))]);
-    let effects = rows(&mut model, "", &["x", "s", "y"]);
-    assert_eq!(effects, [Effect::Agent(AgentCommand::Resume("y".into()))]);
-}
-
-#[test]
 fn quitting_says_what_runs() {
     let mut model = ready();
     let effects = script(&mut model, "<C-d>");
-    assert_eq!(effects, [Effect::Agent(AgentCommand::Close), Effect::Quit(0)]);
+    assert_eq!(effects, [Effect::Quit(0)]);
     let mut model = ready();
     script(&mut model, "go<ret>");
     assert!(!script(&mut model, "<C-d>").contains(&Effect::Quit(0)));
-    assert!(matches!(model.modals.last(), Some(Modal::Confirm(confirm)) if confirm.text.contains("turn")));
+    assert!(matches!(model.tab.modals.last(), Some(Modal::Confirm(confirm)) if confirm.text.contains("turn")));
     let effects = script(&mut model, "y<ret>");
-    assert!(effects.ends_with(&[Effect::Agent(AgentCommand::Close), Effect::Quit(0)]), "{effects:?}");
+    assert!(effects.ends_with(&[Effect::Quit(0)]), "{effects:?}");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. }))), "{effects:?}");
 }
 
@@ -126,14 +118,6 @@ fn leaving_stores_the_draft() {
 }
 
 #[test]
-fn a_switch_ends_the_turn_on_the_screen() {
-    let mut model = ready();
-    script(&mut model, "go<ret>");
-    opened(&mut model, "other", &[]);
-    assert!(!turn::is_running(&model));
-}
-
-#[test]
 fn the_title_is_set_or_asked_for() {
     let mut model = ready();
     let set = |title: &str| Effect::Agent(AgentCommand::SetTitle(title.into()));
@@ -142,45 +126,12 @@ fn the_title_is_set_or_asked_for() {
 }
 
 #[test]
-fn what_is_typed_while_another_session_opens_belongs_to_it() {
-    let mut model = ready();
-    opened(&mut model, "s", &["prompt"]);
-    let effects = script(&mut model, "old<C-x>Nnew");
-    assert!(effects.contains(&Effect::Agent(AgentCommand::New)));
-    let saved = |effects: &[Effect]| -> Vec<String> {
-        let texts = effects.iter().filter_map(|effect| match effect {
-            Effect::Store(StoreJob::SaveDraft { text, .. }) => Some(text.clone()),
-            _ => None,
-        });
-        texts.collect()
-    };
-    assert_eq!(saved(&effects), ["old"]);
-    assert!(saved(&update(&mut model, 9000, Msg::Woke)).is_empty(), "not into the old one");
-    opened(&mut model, "t", &[]);
-    assert_eq!(composer::text(&model.composer), "new");
-    assert_eq!(saved(&update(&mut model, 9999, Msg::Woke)), ["new"]);
-}
-
-#[test]
-fn a_session_that_cannot_be_opened_leaves_this_one_as_it_was() {
-    let mut model = ready();
-    script(&mut model, "old<C-x>N");
-    let notice = crate::protocol::AgentEvent::Notice { level: Level::Error, text: "no such session".into() };
-    update(&mut model, 0, Msg::Agent(notice));
-    let effects = update(&mut model, 0, Msg::Agent(crate::protocol::AgentEvent::SessionKept));
-    assert_eq!(effects, [drafts::load(&model)]);
-    let reply = StoreReply::Draft { session: None, text: "old".into() };
-    update(&mut model, 0, Msg::Store(reply));
-    assert_eq!(composer::text(&model.composer), "old");
-}
-
-#[test]
 fn a_resumed_session_shows_its_own_draft() {
     let mut model = crate::app::tests::model();
     update(&mut model, 0, Msg::Store(StoreReply::Draft { session: None, text: "of the folder".into() }));
     let effects = opened(&mut model, "s", &["prompt"]);
     assert!(effects.contains(&drafts::load(&model)));
-    assert_eq!(composer::text(&model.composer), "", "the draft of the folder stays in the store");
+    assert_eq!(composer::text(&model.tab.composer), "", "the draft of the folder stays in the store");
 }
 
 #[test]
@@ -188,69 +139,19 @@ fn arrows_choose_in_a_question() {
     for keys in ["<down>", "<up>", "j", "k", "<tab>"] {
         let mut model = ready();
         script(&mut model, "go<ret>");
-        script(&mut model, "/new<ret>");
+        script(&mut model, "/clear<ret>");
         assert_eq!(script(&mut model, "<ret>"), [], "no is chosen at first");
-        script(&mut model, "/new<ret>");
+        script(&mut model, "/clear<ret>");
         script(&mut model, keys);
-        assert!(script(&mut model, "<ret>").contains(&Effect::Agent(AgentCommand::New)), "{keys}");
+        assert_eq!(opens(&script(&mut model, "<ret>")), [&Opens::Cleared], "{keys}");
     }
 }
 
-fn submitted(effects: &[Effect]) -> Vec<&str> {
+fn opens(effects: &[Effect]) -> Vec<&Opens> {
     effects
         .iter()
-        .filter_map(|effect| match effect {
-            Effect::Agent(AgentCommand::Submit { text, .. }) => Some(text.as_str()),
-            _ => None,
-        })
+        .filter_map(|effect| if let Effect::Open { opens, .. } = effect { Some(opens) } else { None })
         .collect()
-}
-
-#[test]
-fn what_is_sent_while_a_session_opens_goes_to_that_session() {
-    let mut model = ready();
-    script(&mut model, "go<ret>");
-    script(&mut model, "meant for the old one<ret>");
-    script(&mut model, "<C-r>");
-    rows(&mut model, "", &["b"]);
-    assert!(script(&mut model, "<ret>").contains(&Effect::Agent(AgentCommand::Resume("b".into()))));
-    assert_eq!(submitted(&script(&mut model, "meant for the new one<ret>")), [""; 0]);
-    let effects = opened(&mut model, "b", &["hello"]);
-    assert_eq!(submitted(&effects), ["meant for the new one"]);
-    // What waited for the old session stays with it, in the store.
-    assert_eq!(model.queue.texts().collect::<Vec<_>>(), [""; 0]);
-    assert!(model.composer.drafts.is_empty());
-}
-
-#[test]
-fn a_session_that_cannot_be_had_leaves_this_one_as_it_was() {
-    let mut model = ready();
-    script(&mut model, "a draft<C-r>");
-    rows(&mut model, "", &["b"]);
-    script(&mut model, "<ret>");
-    let effects = update(&mut model, 10, Msg::Agent(crate::protocol::AgentEvent::SessionKept));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::LoadDraft { .. }))), "{effects:?}");
-    // Drafts are stored again.
-    script_at(&mut model, 20, "x");
-    let effects = update(&mut model, 1000, Msg::Woke);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::SaveDraft { .. }))), "{effects:?}");
-}
-
-#[test]
-fn only_the_agent_ends_a_switch() {
-    use crate::protocol::AgentEvent;
-    let orders = |effects: &[Effect]| effects.iter().filter(|effect| matches!(effect, Effect::Agent(_))).count();
-    for keys in ["<C-x>N", "/branch<ret>"] {
-        let mut model = ready();
-        opened(&mut model, "a", &["hi"]);
-        script(&mut model, keys);
-        let text = "the draft was not saved: the disk is full".to_owned();
-        update(&mut model, 0, Msg::Agent(AgentEvent::Notice { level: Level::Error, text }));
-        assert!(model.switching, "{keys}: an error of something else");
-        assert_eq!(orders(&script(&mut model, "for the other<ret>")), 0, "{keys}: it waits for its session");
-        let effects = update(&mut model, 0, Msg::Agent(AgentEvent::SessionKept));
-        assert_eq!((orders(&effects), model.queue.len()), (1, 0), "{keys}: there is none, it goes on here");
-    }
 }
 
 #[test]
@@ -259,16 +160,16 @@ fn the_letters_of_a_question_mark_and_enter_takes() {
         [("y<ret>", true), ("Y<ret>", true), ("yn<ret>", false), ("n<ret>", false), ("<esc>", false), ("<ret>", false)];
     for (keys, begins) in all {
         let mut model = ready();
-        script(&mut model, "go<ret>/new<ret>");
-        assert_eq!(model.modals.len(), 1);
+        script(&mut model, "go<ret>/clear<ret>");
+        assert_eq!(model.tab.modals.len(), 1);
         let effects = script(&mut model, keys);
-        assert_eq!(effects.contains(&Effect::Agent(AgentCommand::New)), begins, "{keys}");
-        assert!(model.modals.is_empty(), "{keys}");
+        assert_eq!(!opens(&effects).is_empty(), begins, "{keys}");
+        assert!(model.tab.modals.is_empty(), "{keys}");
     }
     let mut model = ready();
-    script(&mut model, "go<ret>/new<ret>y");
-    assert_eq!(model.modals.len(), 1, "a letter alone begins nothing");
+    script(&mut model, "go<ret>/clear<ret>y");
+    assert_eq!(model.tab.modals.len(), 1, "a letter alone begins nothing");
     let mut model = ready();
-    script(&mut model, "go<ret>/new<ret><A-y><C-n>");
-    assert_eq!(model.modals.len(), 1, "other keys with the same letters are none of its own");
+    script(&mut model, "go<ret>/clear<ret><A-y><C-n>");
+    assert_eq!(model.tab.modals.len(), 1, "other keys with the same letters are none of its own");
 }

@@ -11,7 +11,7 @@ fn agent(model: &mut Model, now: i64, event: AgentEvent) -> Vec<Effect> {
 }
 
 fn queued(model: &Model) -> Vec<&str> {
-    model.queue.texts().collect()
+    model.tab.queue.texts().collect()
 }
 
 fn steer(text: &str) -> AgentCommand {
@@ -60,7 +60,7 @@ fn enter_sends_stores_and_clears() {
         Effect::WakeAt(100),
     ];
     assert_eq!(effects, expected);
-    assert!(composer::is_empty(&model.composer));
+    assert!(composer::is_empty(&model.tab.composer));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn what_enter_does_depends_on_what_runs() {
     let effects = agent(&mut model, 2000, outcome(TurnEnd::Completed));
     let third = AgentCommand::Submit { text: "third".into(), images: vec![] };
     assert_eq!(orders(&effects), [&third], "the next one starts by itself");
-    assert!(model.queue.is_empty());
+    assert!(model.tab.queue.is_empty());
 }
 
 #[test]
@@ -95,20 +95,20 @@ fn escape_stops_and_the_second_one_forces() {
     let effects = script(&mut model, "draft<esc>");
     assert_eq!(orders(&effects), [&AgentCommand::Stop { force: false }]);
     assert_eq!(orders(&script(&mut model, "<esc>")), [&AgentCommand::Stop { force: true }]);
-    assert_eq!(composer::text(&model.composer), "draft");
+    assert_eq!(composer::text(&model.tab.composer), "draft");
 }
 
 #[test]
 fn escape_closes_a_popup_then_a_selection_then_stops() {
     let mut model = running();
     script(&mut model, "/he");
-    let spot = crate::app::model::transcript::Spot { cell: model.transcript.cells[0].id, row: 0, column: 0 };
-    model.transcript.selection =
+    let spot = crate::app::model::transcript::Spot { cell: model.tab.transcript.cells[0].id, row: 0, column: 0 };
+    model.tab.transcript.selection =
         Some(crate::app::model::transcript::Selection { from: spot, to: spot, grain: Default::default() });
     assert!(orders(&script(&mut model, "<esc>")).is_empty());
-    assert!(model.composer.completion.is_none() && model.transcript.selection.is_some());
+    assert!(model.tab.composer.completion.is_none() && model.tab.transcript.selection.is_some());
     assert!(orders(&script(&mut model, "<esc>")).is_empty());
-    assert!(model.transcript.selection.is_none());
+    assert!(model.tab.transcript.selection.is_none());
     assert_eq!(orders(&script(&mut model, "<esc>")).len(), 1);
 }
 
@@ -119,7 +119,7 @@ fn ctrl_c_stops_then_puts_the_draft_aside_then_quits() {
     assert_eq!(orders(&script(&mut model, "<C-c>")), [&AgentCommand::Stop { force: false }]);
     agent(&mut model, 0, outcome(TurnEnd::Stopped));
     script(&mut model, "<C-c>");
-    assert_eq!(model.composer.drafts, ["draft"]);
+    assert_eq!(model.tab.composer.drafts, ["draft"]);
     assert!(!script_at(&mut model, 10, "<C-c>").contains(&Effect::Quit(0)), "armed");
     assert!(script_at(&mut model, 20, "<C-c>").contains(&Effect::Quit(0)));
 }
@@ -156,11 +156,11 @@ fn the_strip_edits_steers_and_drops() {
         script(&mut model, "one<ret>two<ret>");
         let effects = script(&mut model, keys);
         assert_eq!(queued(&model), queue, "{keys}");
-        assert_eq!(composer::text(&model.composer), text, "{keys}");
+        assert_eq!(composer::text(&model.tab.composer), text, "{keys}");
         let steer = steered.map(steer);
         assert_eq!(orders(&effects), steer.iter().collect::<Vec<_>>(), "{keys}");
         if keys.ends_with('x') {
-            assert_eq!(model.composer.drafts, ["one"], "a dropped prompt can be brought back");
+            assert_eq!(model.tab.composer.drafts, ["one"], "a dropped prompt can be brought back");
         }
     }
 }
@@ -179,16 +179,16 @@ fn a_refused_prompt_comes_back() {
     let mut model = ready();
     script(&mut model, "precious<ret>");
     agent(&mut model, 10, AgentEvent::Notice { level: Level::Error, text: "a server failed".into() });
-    assert_eq!(composer::text(&model.composer), "", "another error has nothing to do with it");
+    assert_eq!(composer::text(&model.tab.composer), "", "another error has nothing to do with it");
     assert!(is_running(&model));
     agent(&mut model, 10, AgentEvent::NotTaken("a turn is running".into()));
-    assert_eq!(composer::text(&model.composer), "precious");
-    assert_eq!(model.turn, TurnStatus::Idle);
+    assert_eq!(composer::text(&model.tab.composer), "precious");
+    assert_eq!(model.tab.turn, TurnStatus::Idle);
     assert!(model.notices.shown.iter().any(|notice| notice.text == "a turn is running"));
     script(&mut model, "<ret>other");
     agent(&mut model, 20, outcome(TurnEnd::Error("the disk is full".into())));
-    assert_eq!(composer::text(&model.composer), "other", "what was typed since stays");
-    assert_eq!(model.composer.drafts, ["precious"]);
+    assert_eq!(composer::text(&model.tab.composer), "other", "what was typed since stays");
+    assert_eq!(model.tab.composer.drafts, ["precious"]);
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_failed_turn_says_why_once() {
     let note = Body::Note { kind: NoteKind::Error, text: "no key: add one".into() };
     agent(&mut model, 0, AgentEvent::ItemFinished(item(2, note)));
     agent(&mut model, 0, outcome(TurnEnd::Provider("no key: add one".into())));
-    let said = model.transcript.cells.iter().filter(|cell| cell.source() == "no key: add one").count();
+    let said = model.tab.transcript.cells.iter().filter(|cell| cell.source() == "no key: add one").count();
     assert_eq!(said, 1);
 }
 
@@ -228,18 +228,18 @@ fn keys_are_never_lost_whatever_arrives_between_them() {
         update(&mut model, 0, key(c));
         agent(&mut model, 0, event);
     }
-    assert_eq!(composer::text(&model.composer), "abcde");
+    assert_eq!(composer::text(&model.tab.composer), "abcde");
 }
 
 #[test]
 fn editing_a_queued_prompt_keeps_the_draft_and_says_so() {
     let mut model = ready();
     script(&mut model, "first<ret>queued<ret>half a thought<C-x>qe");
-    assert_eq!(composer::text(&model.composer), "queued");
+    assert_eq!(composer::text(&model.tab.composer), "queued");
     let said = &model.notices.shown.last().expect("a notice").text;
     assert!(said.contains("put aside") && said.contains("brings it back"), "{said}");
     script(&mut model, "<C-x>D");
-    assert_eq!(composer::text(&model.composer), "half a thought");
+    assert_eq!(composer::text(&model.tab.composer), "half a thought");
 }
 
 #[test]
@@ -249,13 +249,13 @@ fn a_turn_that_never_began_leaves_no_order_to_go_on() {
         let mut model = ready();
         std::sync::Arc::make_mut(&mut model.config).display.busy_input_mode = "interrupt".into();
         script(&mut model, "go<ret>instead<ret>");
-        assert!(model.sends_after_stop);
+        assert!(model.tab.sends_after_stop);
         if opens {
             crate::app::tests::opened(&mut model, "other", &[]);
         } else {
             update(&mut model, 0, refused());
         }
-        assert!(!model.sends_after_stop, "opens {opens}");
+        assert!(!model.tab.sends_after_stop, "opens {opens}");
     }
 }
 
@@ -265,8 +265,8 @@ fn a_prompt_that_met_another_turn_comes_back_and_the_turn_runs_on() {
     script(&mut model, "mine<ret>");
     agent(&mut model, 0, AgentEvent::TurnStarted { turn: 4, at: 0 });
     agent(&mut model, 0, AgentEvent::NotTaken("a turn is running".into()));
-    assert_eq!(composer::text(&model.composer), "mine");
-    assert!(matches!(&model.turn, TurnStatus::Running(running) if running.turn == 4));
+    assert_eq!(composer::text(&model.tab.composer), "mine");
+    assert!(matches!(&model.tab.turn, TurnStatus::Running(running) if running.turn == 4));
 }
 
 #[test]
@@ -309,9 +309,9 @@ fn the_end_of_a_turn_comes_as_an_item_and_stands_under_its_error() {
     agent(&mut model, 0, AgentEvent::ItemFinished(item(2, note(NoteKind::Error, "no key"))));
     agent(&mut model, 0, AgentEvent::ItemFinished(item(3, note(NoteKind::TurnEnd, "failed · 1 step · 0.1 s"))));
     agent(&mut model, 0, outcome(TurnEnd::Provider("no key".into())));
-    let shown: Vec<&str> = model.transcript.cells.iter().map(|cell| cell.source()).collect();
+    let shown: Vec<&str> = model.tab.transcript.cells.iter().map(|cell| cell.source()).collect();
     assert_eq!(shown, ["go", "no key", "failed · 1 step · 0.1 s"]);
-    let last = model.transcript.cells.last().expect("a cell");
+    let last = model.tab.transcript.cells.last().expect("a cell");
     assert!(matches!(last.kind, CellKind::TurnEnd { .. }) && last.item.is_some());
 }
 
@@ -320,11 +320,11 @@ fn escape_comes_back_from_a_pane_before_it_stops_the_turn() {
     for pane in [Pane::Terminal, Pane::Conversation, Pane::Sidebar, Pane::Queue] {
         let mut model = ready();
         script(&mut model, "go<ret>");
-        model.processes.pane.open = true;
-        model.focus = pane;
+        model.tab.processes.pane.open = true;
+        model.tab.focus = pane;
         let stops = |effects: &[Effect]| effects.contains(&Effect::Agent(AgentCommand::Stop { force: false }));
         assert!(!stops(&script(&mut model, "<esc>")), "{pane:?}");
-        assert_eq!(model.focus, Pane::Composer);
+        assert_eq!(model.tab.focus, Pane::Composer);
         assert!(stops(&script(&mut model, "<esc>")), "{pane:?}");
     }
 }

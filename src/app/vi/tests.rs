@@ -245,7 +245,7 @@ fn in_vi(mut model: Model) -> Model {
 }
 
 fn written(model: &Model) -> String {
-    composer::text(&model.composer)
+    composer::text(&model.tab.composer)
 }
 
 #[test]
@@ -286,9 +286,9 @@ fn escape_closes_leaves_insert_mode_then_stops() {
         |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Stop { .. })));
     let mut model = in_vi(ready());
     script(&mut model, "go<ret>/he");
-    assert!(model.composer.completion.is_some());
+    assert!(model.tab.composer.completion.is_some());
     assert!(!stops(&script(&mut model, "<esc>")), "the popup first");
-    assert!(model.composer.completion.is_none());
+    assert!(model.tab.composer.completion.is_none());
     assert!(!stops(&script(&mut model, "<esc>")), "then insert mode");
     assert_eq!(sign(&model).map(|(word, _)| word), Some("NORMAL"));
     assert!(!stops(&script(&mut model, "d<esc>")), "then a begun command");
@@ -304,15 +304,15 @@ fn the_edges_walk_the_history_and_other_keys_stay_what_they_are() {
     script(&mut model, "j");
     assert_eq!(written(&model), "draft");
     script(&mut model, "<C-p>");
-    assert_eq!(model.modals.len(), 1, "the palette");
+    assert_eq!(model.tab.modals.len(), 1, "the palette");
     script(&mut model, "<esc>:");
-    assert_eq!(model.modals.len(), 1, "and by a colon");
+    assert_eq!(model.tab.modals.len(), 1, "and by a colon");
 }
 
 #[test]
 fn fields_of_modals_take_vi_keys_and_keep_their_list() {
     use crate::app::model::modal::Modal;
-    let query = |model: &Model| match model.modals.last() {
+    let query = |model: &Model| match model.tab.modals.last() {
         Some(Modal::Picker(picker)) => Some((picker.query.clone(), picker.cursor, picker.selected)),
         _ => None,
     };
@@ -328,7 +328,7 @@ fn fields_of_modals_take_vi_keys_and_keep_their_list() {
     script(&mut model, "<C-p><esc>");
     assert_eq!(query(&model), None, "an empty field has nothing to leave for");
     script(&mut model, "<C-f>abc<esc>0x");
-    match model.modals.last() {
+    match model.tab.modals.last() {
         Some(Modal::Input(input)) => assert_eq!(input.text, "bc"),
         other => panic!("{other:?}"),
     }
@@ -342,9 +342,9 @@ fn the_switch_is_kept_and_the_caret_has_its_shape() {
     assert!(effects.contains(&Effect::Load(kept)), "{effects:?}");
     assert!(effects.contains(&Effect::Caret(Caret::Bar)), "{effects:?}");
     assert!(script(&mut model, "<esc>").contains(&Effect::Caret(Caret::Block)));
-    model.focus = Pane::Conversation;
+    model.tab.focus = Pane::Conversation;
     assert_eq!(caret(&model), Caret::Usual);
-    model.focus = Pane::Composer;
+    model.tab.focus = Pane::Composer;
     let effects = script(&mut model, "i/vi off<ret>");
     let kept = LoadRequest::SetConfig { key: "composer.mode".into(), value: "emacs".into() };
     assert!(effects.contains(&Effect::Load(kept)), "{effects:?}");

@@ -116,10 +116,10 @@ fn own_writes_count_as_read_unless_somebody_else_wrote_before() {
     let config = paths.config();
     write(&config, "approvals: {mode: manual}\n");
     let mut held = Held::read(&paths, dir.path(), &[]);
-    held.ours(|| write(&config, "approvals: {mode: manual}\ncommand_allowlist: [ls]\n"));
+    Held::ours(&mut [&mut held], || write(&config, "approvals: {mode: manual}\ncommand_allowlist: [ls]\n"));
     assert_eq!(held.changes(), []);
     write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls]\n");
-    held.ours(|| write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls, more]\n"));
+    Held::ours(&mut [&mut held], || write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls, more]\n"));
     assert_eq!(held.changes().len(), 1);
 }
 

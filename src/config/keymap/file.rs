@@ -106,16 +106,16 @@ fn sequences(node: &Node, leader: &[Key]) -> Result<Vec<Vec<Key>>, String> {
 /// Two actions on one key, or a key that is the beginning of another's chord, within one context.
 fn bindings(entries: &[Entry]) -> Result<Keymap, ConfigError> {
     let mut bindings: Vec<Binding> = Vec::new();
-    let mut backends: Vec<&str> = Vec::new();
+    let mut places: Vec<&str> = Vec::new();
     for entry in entries {
         for keys in &entry.keys {
-            for (known, place) in bindings.iter().zip(&backends).filter(|(known, _)| known.context == entry.context) {
+            for (known, place) in bindings.iter().zip(&places).filter(|(known, _)| known.context == entry.context) {
                 if known.keys.starts_with(keys) || keys.starts_with(&known.keys) {
                     return Err(conflict(entry, keys, known, place));
                 }
             }
             bindings.push(Binding { context: entry.context, keys: keys.clone(), action: entry.action.clone() });
-            backends.push(&entry.place);
+            places.push(&entry.place);
         }
     }
     Ok(Keymap { bindings })

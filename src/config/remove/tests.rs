@@ -60,6 +60,8 @@ fn files_go_only_from_where_we_put_them() {
         (File::Kept, format!("history/{hash}")),
         (File::Kept, "history/.new-x1".to_owned()),
         (File::Asked, "cache/openai.asked".to_owned()),
+        (File::Window, "run/17.tabs".to_owned()),
+        (File::Window, "run/17.lock".to_owned()),
         (File::LogIndex, "state.db-shm".to_owned()),
     ] {
         let path = place.file(&name);
@@ -73,6 +75,8 @@ fn files_go_only_from_where_we_put_them() {
         (File::Journal, "journal/abc.jsonl.bad"),
         (File::Journal, "history/abc.jsonl"),
         (File::Kept, "history/notes"),
+        (File::Window, "run/tabs.json"),
+        (File::Window, "17.tabs"),
         (File::LogIndex, "state.db"),
         (File::ShellState, "state/00c0ffee00c0ffex"),
         (File::ShellState, "00c0ffee00c0ffee"),

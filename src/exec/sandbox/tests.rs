@@ -288,8 +288,8 @@ fn what_the_gate_asks_about_is_closed_at_any_depth() {
         "CLAUDE.md",
         ".gitlab-ci.yml",
     ];
-    let backends = ["", "src/", "src/a/b/c/"];
-    let all: Vec<String> = backends.iter().flat_map(|at| later.iter().map(move |name| format!("{at}{name}"))).collect();
+    let places = ["", "src/", "src/a/b/c/"];
+    let all: Vec<String> = places.iter().flat_map(|at| later.iter().map(move |name| format!("{at}{name}"))).collect();
     fs::remove_file(place.workspace.join("src/a")).unwrap();
     for name in &all {
         fs::create_dir_all(place.workspace.join(name).parent().unwrap()).unwrap();

@@ -176,7 +176,7 @@ impl View {
         let rest = under.take(snapshot.wrapped.len().saturating_sub(usize::from(cursor.1) + 1));
         let last_line = at + rest.filter(|wrapped| !**wrapped).count() as i64;
         let snapshot = Snapshot { below, last_line, ..snapshot };
-        let first = snapshot.backends().first().map_or(0, |place| place.line);
+        let first = snapshot.places().first().map_or(0, |place| place.line);
         Snapshot { scrollback: usize::try_from(first).unwrap_or(0), ..snapshot }
     }
 }

@@ -85,7 +85,7 @@ async fn a_view_that_is_held_stays_with_its_lines_while_more_is_printed() {
         }
     };
     assert_eq!(shown(&after), shown(&before), "the reader was not moved");
-    assert_eq!(after.backends(), before.backends());
+    assert_eq!(after.places(), before.places());
     room.exec.command(ProcessCommand::Kill(running.id.clone()));
     finished(&running).await;
 }

@@ -54,8 +54,7 @@ async fn a_grandchild_that_holds_the_terminal_does_not_hold_the_call() {
 #[tokio::test]
 async fn a_background_process_tells_its_end_once() {
     let room = room();
-    let mut notices = room.exec.completions().unwrap();
-    assert!(room.exec.completions().is_none());
+    let mut notices = room.exec.notices_of("t");
     let mut spawn = room.spawn("echo working; exit 4");
     spawn.background = true;
     let launch = Launch { notify_on_complete: true, ..Launch::from(spawn) };
@@ -72,7 +71,7 @@ async fn a_background_process_tells_its_end_once() {
 #[tokio::test]
 async fn watched_patterns_and_ports_are_found() {
     let mut room = room();
-    let mut notices = room.exec.completions().unwrap();
+    let mut notices = room.exec.notices_of("t");
     let mut spawn = room.spawn("echo starting; echo 'listening on :5173'; read x; echo 'ERROR: it broke'; read x");
     spawn.background = true;
     let launch = Launch { watch_patterns: vec!["ERROR".into()], ..Launch::from(spawn) };
@@ -90,7 +89,7 @@ async fn watched_patterns_and_ports_are_found() {
 #[tokio::test]
 async fn a_foreground_command_is_sent_to_the_background() {
     let room = room();
-    let mut notices = room.exec.completions().unwrap();
+    let mut notices = room.exec.notices_of("t");
     let running = room.start("echo one; read x; echo two").await;
     until("it printed", || running.captured().total > 0).await;
     room.exec.command(ProcessCommand::Background(running.id.clone()));

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(in super::super) struct Reader {
     tag: String,
     /// Index of the server to place in the reply.
-    backends: HashMap<u64, usize>,
+    places: HashMap<u64, usize>,
     last: Option<usize>,
     details: Vec<Value>,
     /// Which field reasoning came in first: some servers send it in two.
@@ -30,7 +30,7 @@ enum Source {
 
 impl Reader {
     pub fn new(endpoint: &Endpoint) -> Self {
-        Self { tag: super::tag(endpoint), backends: HashMap::new(), last: None, details: Vec::new(), source: None }
+        Self { tag: super::tag(endpoint), places: HashMap::new(), last: None, details: Vec::new(), source: None }
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, into: &mut Gather) -> Result<(), Fault> {
@@ -137,7 +137,7 @@ impl Reader {
         let name = fragment.function.name.as_deref().unwrap_or_default();
         let known = match fragment.index {
             // Some servers number every call 0: another id with a name is another call.
-            Some(index) => self.backends.get(&index).copied().filter(|at| {
+            Some(index) => self.places.get(&index).copied().filter(|at| {
                 let have = into.call_id(*at);
                 id.is_empty() || have.is_empty() || id == have || name.is_empty()
             }),
@@ -147,7 +147,7 @@ impl Reader {
         };
         let at = known.unwrap_or_else(|| into.open_call(id, name));
         if let Some(index) = fragment.index {
-            self.backends.insert(index, at);
+            self.places.insert(index, at);
         }
         self.last = Some(at);
         into.name_call(at, id, name);

@@ -117,9 +117,9 @@ pub(super) fn judge(
         by.push(label.clone());
         return denied(&label, span);
     }
-    let mut backends = on_places(line, rules, &touched, &invocations, cwd, world);
-    if let Some(at) = backends.iter().position(|(action, ..)| *action == Action::Deny) {
-        let (_, label, span) = backends.swap_remove(at);
+    let mut places = on_places(line, rules, &touched, &invocations, cwd, world);
+    if let Some(at) = places.iter().position(|(action, ..)| *action == Action::Deny) {
+        let (_, label, span) = places.swap_remove(at);
         by.push(label.clone());
         return denied(&label, span);
     }
@@ -153,7 +153,7 @@ pub(super) fn judge(
         by.push(held.label.clone());
         findings.push(by_rule(&held.label, 0..line.len()));
     }
-    for (_, label, span) in backends {
+    for (_, label, span) in places {
         findings.push(by_rule(&label, span));
         by.push(label);
     }
@@ -205,25 +205,25 @@ fn on_places(
     world: &dyn World,
 ) -> Vec<(Action, String, std::ops::Range<usize>)> {
     let mut found = Vec::new();
-    let mut backends: Vec<(&Touched, Touching)> = Vec::new();
+    let mut places: Vec<(&Touched, Touching)> = Vec::new();
     let mut left = MAX_NAMES;
     for one in rules.held(cwd).filter(|one| one.action != Action::Allow) {
         match &one.on.argument {
             Argument::Path(_) => {
-                if backends.is_empty() {
-                    backends = touched.iter().map(|touched| (touched, of(touched, world, &mut left))).collect();
+                if places.is_empty() {
+                    places = touched.iter().map(|touched| (touched, of(touched, world, &mut left))).collect();
                 }
-                for (touched, backends) in &backends {
+                for (touched, places) in &places {
                     let action = match touched.how {
                         Touch::Read => "file.read",
                         Touch::Write => "file.write",
                         Touch::Delete => "file.delete",
                     };
                     let names = Names { tool: "", action, family: "file" };
-                    if backends.known.iter().any(|place| means(one, names, place, cwd, rules, world)) {
+                    if places.known.iter().any(|place| means(one, names, place, cwd, rules, world)) {
                         found.push((one.action, one.label(), touched.span.clone()));
                     } else if one.names(names)
-                        && backends.unseen.iter().any(|below| below.may_hold(one, cwd, rules, world))
+                        && places.unseen.iter().any(|below| below.may_hold(one, cwd, rules, world))
                     {
                         found.push((Action::Ask, one.label(), touched.span.clone()));
                     }

@@ -4,7 +4,7 @@ use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
 use crate::policy::files::{class_in, normal};
 use crate::policy::glob;
-use crate::policy::reach::{self, Backends};
+use crate::policy::reach::{self, Places};
 use crate::policy::table::{Level, PathClass};
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl<'w> Walker<'w> {
             let both = [Some(&path), Some(&real).filter(|real| **real != path)];
             for path in both.into_iter().flatten() {
                 let (home, own) = (self.home.as_str(), self.own.as_str());
-                for class in reach::below(self.table, path, folder.glob, hidden, Backends { home, own }) {
+                for class in reach::below(self.table, path, folder.glob, hidden, Places { home, own }) {
                     if !self.is_meaningless(class, path) && !found.iter().any(|c| c.name == class.name) {
                         found.push(class);
                     }
@@ -75,8 +75,8 @@ impl<'w> Walker<'w> {
                 if !self.spend(reach::work(&path), &field.span) {
                     break;
                 }
-                let backends = Backends { home: &self.home, own: &self.own };
-                for class in reach::may_be(table, &path, field.glob, backends) {
+                let places = Places { home: &self.home, own: &self.own };
+                for class in reach::may_be(table, &path, field.glob, places) {
                     if !found.iter().any(|(c, _)| c.name == class.name) {
                         found.push((class, false));
                     }

@@ -65,12 +65,12 @@ impl Walker<'_> {
             let first = known.first_operands();
             let next = args.operands.get(first.len()..).unwrap_or_default();
             let (second, last) = (next.first(), args.operands.last());
-            let backends = [
+            let places = [
                 (&rule.first, first),
                 (&rule.second, second.map(std::slice::from_ref).unwrap_or_default()),
                 (&rule.last, last.map(std::slice::from_ref).unwrap_or_default()),
             ];
-            for (patterns, fields) in backends {
+            for (patterns, fields) in places {
                 if !patterns.is_empty() {
                     match fields.iter().find(|at| any(patterns, &known.argv[**at].text)) {
                         Some(at) => span = known.argv[*at].span.clone(),

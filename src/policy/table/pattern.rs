@@ -154,7 +154,7 @@ pub(in crate::policy) struct Classes {
     pub each: Vec<ClassPatterns>,
     index: Index,
     /// By number: the class, and the place among its paths.
-    backends: Vec<(usize, usize)>,
+    places: Vec<(usize, usize)>,
 }
 
 impl Classes {
@@ -168,15 +168,15 @@ impl Classes {
             .collect();
         let paths = each.iter().flat_map(|class| &class.paths);
         let index = Index::of(paths.map(Pattern::piece))?;
-        let backends = each.iter().enumerate().flat_map(|(at, class)| (0..class.paths.len()).map(move |i| (at, i)));
-        Ok(Self { index, backends: backends.collect(), each })
+        let places = each.iter().enumerate().flat_map(|(at, class)| (0..class.paths.len()).map(move |i| (at, i)));
+        Ok(Self { index, places: places.collect(), each })
     }
 
     /// The first class that has an absolute path.
     pub fn first(&self, path: &str, home: &str, own: &str) -> Option<usize> {
         let mut first: Option<usize> = None;
         for number in self.index.candidates(path) {
-            let (at, pattern) = self.backends[number];
+            let (at, pattern) = self.places[number];
             let class = &self.each[at];
             if first.is_none_or(|first| at < first)
                 && class.paths[pattern].covers(path, home, own)

@@ -91,18 +91,18 @@ pub fn banner_lines(skin: &Skin) -> impl Iterator<Item = &str> {
 fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
     let mut out = Vec::new();
     let text = |text: String| vec![Span::new(text, Role::Text)];
-    if let Some(session) = &model.session {
+    if let Some(session) = &model.tab.session {
         let model_name = if session.model.is_empty() { "none yet".to_owned() } else { session.model.clone() };
         let mut value = text(model_name);
         value.push(Span::new(format!(" · {}", chrome::effort(session.effort)), Role::Dim));
         out.push(("model", value));
         let mut value = text(truncate_middle(&model.shown_folder(&session.cwd), 60));
-        if let Some(git) = &model.sidebar.git {
+        if let Some(git) = &model.tab.sidebar.git {
             value.push(Span::new(format!("  {}", chrome::branch(git)), Role::Dim));
         }
         out.push(("folder", value));
     }
-    let knowledge = &model.sidebar.knowledge;
+    let knowledge = &model.tab.sidebar.knowledge;
     let (blocked, read): (Vec<_>, Vec<_>) = knowledge
         .context_files
         .iter()

@@ -39,7 +39,7 @@ struct Measured<'a> {
 }
 
 fn measure<'a>(model: &'a Model, state: &ApprovalModal, area: Rect) -> Option<Measured<'a>> {
-    let approval = model.approvals.entries.iter().find_map(|entry| match entry {
+    let approval = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Approval(approval) if approval.id == state.id => Some(&**approval),
         _ => None,
     })?;
@@ -133,7 +133,7 @@ fn title(intent: &Intent) -> &'static str {
 
 /// Which of the open questions it is, and how many calls of this step may become one.
 fn number(model: &Model, state: &ApprovalModal, short: bool) -> String {
-    let all = &model.approvals.entries;
+    let all = &model.tab.approvals.entries;
     let at = all.iter().position(|entry| matches!(entry, Entry::Approval(found) if found.id == state.id));
     let waiting = waiting(model);
     match all.len() {
@@ -153,7 +153,7 @@ fn waiting(model: &Model) -> usize {
     if !is_running(model) {
         return 0;
     }
-    let tools = model.transcript.cells.iter().rev().map_while(|cell| match &cell.kind {
+    let tools = model.tab.transcript.cells.iter().rev().map_while(|cell| match &cell.kind {
         CellKind::Tool(tool) => Some(tool),
         _ => None,
     });

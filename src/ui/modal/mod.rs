@@ -55,7 +55,7 @@ pub fn draw(
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(state, model.now, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
-        Modal::Frozen(state) => frozen::draw(state, model.now, paint, area, layout),
+        Modal::PolicyChanged(state) => frozen::draw(state, model.now, paint, area, layout),
         Modal::Quit(state) => quit::draw(state, paint, area, layout),
         Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
     }

@@ -125,6 +125,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
         PickerKind::Skin | PickerKind::Theme => "No looks found",
         PickerKind::Backends => "No backends here",
+        PickerKind::Tabs => "No tab fits",
         PickerKind::Palette | PickerKind::Help => "No commands",
     }
 }

@@ -19,7 +19,7 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let question = model.approvals.entries.iter().find_map(|entry| match entry {
+    let question = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Question(question) if question.id == state.id => Some(question),
         _ => None,
     })?;
@@ -51,7 +51,7 @@ pub fn draw(
     } else {
         super::approval::later(model)
     };
-    let count = model.approvals.entries.len();
+    let count = model.tab.approvals.entries.len();
     let note = if count > 1 { format!("{count} waiting") } else { String::new() };
     let frame = Frame { title: "? A question", title_role: Role::Accent, note: &note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(rows.len()) + fields + 1);

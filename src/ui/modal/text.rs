@@ -23,7 +23,7 @@ pub fn draw(
     let natural = state.lines.iter().map(|line| line.width()).max().unwrap_or(0);
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
     let mut rows: Vec<Row> = Vec::new();
-    let mut backends: Vec<Place> = Vec::new();
+    let mut places: Vec<Place> = Vec::new();
     let mut skipped = 0;
     let window = usize::from(area.height.saturating_sub(5)).max(1);
     // Only what may be seen is wrapped: the lines before the first row count as one row each.
@@ -43,12 +43,12 @@ pub fn draw(
         let rest = [Span::new(" ".repeat(hang), Role::Text)];
         let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
         wrap_into(&mut rows, &line.spans, line.ground, &how);
-        let count = (rows.len() - backends.len()) as i32;
-        backends.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
+        let count = (rows.len() - places.len()) as i32;
+        places.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
     }
     let foot = if first > 0 || skipped > 0 {
         // Lines that are on the screen to their end.
-        let shown = backends.iter().take(window).filter(|place| place.part == 0).count();
+        let shown = places.iter().take(window).filter(|place| place.part == 0).count();
         let percent = (first + shown) * 100 / state.lines.len().max(1);
         format!("{} % · ↑↓ scroll · Esc", percent.min(100))
     } else {
@@ -62,10 +62,10 @@ pub fn draw(
     for (index, line) in rows.iter().take(usize::from(place.height)).enumerate() {
         let at = row(place, index as u16);
         paint.line(at, &line.line);
-        flat::put(layout, Surface::Modal, at, backends[index], line.line.spans.is_empty());
+        flat::put(layout, Surface::Modal, at, places[index], line.line.spans.is_empty());
     }
     if flat::selection(model, Surface::Modal).is_some() {
-        flat::finish(model, paint, Surface::Modal, &backends.into_iter().zip(rows).collect(), layout);
+        flat::finish(model, paint, Surface::Modal, &places.into_iter().zip(rows).collect(), layout);
     }
     None
 }

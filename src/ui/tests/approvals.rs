@@ -20,8 +20,8 @@ fn snapshots(name: &str, model: &Model) {
 
 fn with(change: impl FnOnce(&mut ApprovalModal, &mut Approval)) -> Model {
     let mut model = approval();
-    let Some(Entry::Approval(entry)) = model.approvals.entries.first_mut() else { panic!("it asks") };
-    let Some(Modal::Approval(modal)) = model.modals.last_mut() else { panic!("it is open") };
+    let Some(Entry::Approval(entry)) = model.tab.approvals.entries.first_mut() else { panic!("it asks") };
+    let Some(Modal::Approval(modal)) = model.tab.modals.last_mut() else { panic!("it is open") };
     modal.inert_until = 0;
     change(modal, entry);
     model
@@ -273,13 +273,13 @@ fn a_long_line_that_is_edited_has_a_sign_where_there_is_more() {
 fn calls_of_the_step_that_are_not_judged_yet_are_counted() {
     use crate::app::model::transcript::{CellKind, ToolCell, ToolState};
     let mut model = with(|_, _| {});
-    let first = model.approvals.entries.remove(0);
-    model.approvals.entries = vec![first];
+    let first = model.tab.approvals.entries.remove(0);
+    model.tab.approvals.entries = vec![first];
     let shown = |model: &Model| screen(model, &mut ViewCache::default(), 100, 30).0;
     assert!(!shown(&model).contains("up to"));
     for state in [ToolState::Asking, ToolState::Proposed, ToolState::Proposed] {
         let tool = ToolCell { name: "terminal".into(), state, ..ToolCell::default() };
-        model.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+        model.tab.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
     }
     assert!(shown(&model).contains("1 of up to 3"), "{}", shown(&model));
 }

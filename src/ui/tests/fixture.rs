@@ -36,7 +36,7 @@ pub fn in_skin(skin: &str) -> Model {
     };
     let config = Arc::new(Config::default());
     let mut model = Model::new(config, look, KEYMAP.clone(), (140, 45), "~/src/app".into(), NOW);
-    model.session = Some(SessionInfo {
+    model.tab.session = Some(SessionInfo {
         id: SessionId::from("20260101_000000_abcdef"),
         title: Some("fix the flaky resume test".into()),
         model: "anthropic:claude-sonnet".into(),
@@ -50,7 +50,7 @@ pub fn in_skin(skin: &str) -> Model {
         adviser: Some("anthropic:claude-haiku".into()),
         untrusted: Vec::new(),
     });
-    model.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
+    model.tab.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });
     model
 }
 
@@ -82,7 +82,7 @@ const ANSWER: &str = "The store **drops a job** when its channel is full: `send`
 /// A turn at work: answers, tools in every state, a plan, files, processes, a queue.
 pub fn busy() -> Model {
     let mut model = model();
-    let t = &mut model.transcript;
+    let t = &mut model.tab.transcript;
     let user = |text: &str| CellKind::User { text: text.into(), images: 0, origin: Origin::Person };
     t.push(user("The resume test fails one run in ten. Find out why."), None, true);
     t.push(
@@ -136,7 +136,7 @@ pub fn busy() -> Model {
     t.push(CellKind::Assistant { text: ANSWER.into() }, None, true);
     t.push(tool("terminal", "💻", "cargo test resume", "", ToolState::Running, None), None, false);
     t.push(tool("terminal", "💻", "rm -rf build/", "", ToolState::Asking, None), None, false);
-    model.turn = TurnStatus::Running(Running {
+    model.tab.turn = TurnStatus::Running(Running {
         turn: 1,
         step: 3,
         started_at: NOW - 225_000,
@@ -148,19 +148,19 @@ pub fn busy() -> Model {
         retry: None,
         calls: Vec::new(),
     });
-    model.meter = Meter {
+    model.tab.meter = Meter {
         context: 43_000,
         window: Some(200_000),
         total: Usage { input: 100_000, cached: 96_000, cost: Some(0.08), ..Usage::default() },
     };
     let todo = |content: &str, status| Todo { id: content.into(), content: content.into(), status };
-    model.sidebar.plan = vec![
+    model.tab.sidebar.plan = vec![
         todo("reproduce in a loop", TodoStatus::Completed),
         todo("find the race", TodoStatus::InProgress),
         todo("fix and prove", TodoStatus::Pending),
     ];
-    model.sidebar.files = vec![("src/store/mod.rs".into(), 14, 6), ("tests/resume.rs".into(), 2, 0)];
-    model.sidebar.knowledge = sidebar::Knowledge {
+    model.tab.sidebar.files = vec![("src/store/mod.rs".into(), 14, 6), ("tests/resume.rs".into(), 2, 0)];
+    model.tab.sidebar.knowledge = sidebar::Knowledge {
         tools: 8,
         notes: Some((68, vec!["conda over pip here".into()])),
         profile: Some((72, vec![])),
@@ -169,6 +169,7 @@ pub fn busy() -> Model {
         unavailable: vec![("web_search".into(), "no key".into())],
     };
     let process = |id: &str, command: &str, state, port| ProcessInfo {
+        task: "s".into(),
         id: ProcessId(id.into()),
         command: command.into(),
         cwd: PathBuf::from("/src/app"),
@@ -180,11 +181,11 @@ pub fn busy() -> Model {
         output_bytes: 0,
         vitals: crate::exec::Vitals::default(),
     };
-    model.processes.rows = vec![
+    model.tab.processes.rows = vec![
         process("proc_1", "npm run dev", ProcessState::Running, Some(5173)),
         process("proc_2", "npm init", ProcessState::NeedsInput, None),
     ];
-    model.queue.prompts = waiting(&["then also update the changelog"]);
+    model.tab.queue.prompts = waiting(&["then also update the changelog"]);
     model
 }
 
@@ -192,7 +193,7 @@ pub fn busy() -> Model {
 pub fn with_terminal() -> Model {
     let mut model = busy();
     let plain = |text: &str| Line::plain(text, Role::Screen(Cell::default()));
-    model.processes.pane = processes::TerminalPane {
+    model.tab.processes.pane = processes::TerminalPane {
         open: true,
         shown: Some(ProcessId("proc_2".into())),
         screen: Some(Arc::new(Snapshot {
@@ -206,7 +207,7 @@ pub fn with_terminal() -> Model {
         large: 650,
         ..processes::TerminalPane::default()
     };
-    model.focus = Pane::Terminal;
+    model.tab.focus = Pane::Terminal;
     model
 }
 
@@ -245,8 +246,8 @@ pub fn approval() -> Model {
         kept: false,
         asked_at: NOW,
     };
-    model.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
-    model.modals = vec![Modal::Approval(ApprovalModal::new(ApprovalId(1), NOW + 400))];
+    model.tab.approvals.entries = vec![Entry::Approval(Box::new(approval(1))), Entry::Approval(Box::new(approval(2)))];
+    model.tab.modals = vec![Modal::Approval(ApprovalModal::new(ApprovalId(1), NOW + 400))];
     model
 }
 
@@ -258,7 +259,7 @@ fn server(name: &str, port: u16, models: &[&str]) -> first_run::Server {
 /// The first start.
 pub fn first_run() -> Model {
     let mut model = model();
-    model.session = None;
+    model.tab.session = None;
     model.first_run = Some(first_run::FirstRun {
         found: Some(first_run::Found {
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
@@ -281,16 +282,16 @@ pub fn waiting(texts: &[&str]) -> Vec<Arc<crate::store::QueuedPrompt>> {
 /// Prompts that came back with their session.
 pub fn held() -> Model {
     let mut model = model();
-    model.transcript.push(CellKind::Assistant { text: "Where were we?".into() }, None, true);
-    model.queue.prompts = waiting(&["then also update the changelog", "and the docs"]);
-    model.queue.held = 2;
+    model.tab.transcript.push(CellKind::Assistant { text: "Where were we?".into() }, None, true);
+    model.tab.queue.prompts = waiting(&["then also update the changelog", "and the docs"]);
+    model.tab.queue.held = 2;
     model
 }
 
 /// What the program told the model: folded, and opened.
 pub fn told() -> Model {
     let mut model = model();
-    let t = &mut model.transcript;
+    let t = &mut model.tab.transcript;
     t.push(CellKind::Assistant { text: "The server is up; I'll watch it while".into() }, None, true);
     let told = |gist: &str, text: &str| CellKind::Told { gist: gist.into(), text: text.into() };
     t.push(told("connection lost, continued", "Your last message was cut off in transit."), None, true);
@@ -308,7 +309,7 @@ pub fn told() -> Model {
 /// Everything that is hard to measure.
 pub fn wide_text() -> Model {
     let mut model = model();
-    let t = &mut model.transcript;
+    let t = &mut model.tab.transcript;
     let text = "日本語のとても長い文章です。".repeat(20);
     t.push(
         CellKind::User {
@@ -328,7 +329,7 @@ pub fn wide_text() -> Model {
     t.push(CellKind::Note { kind: NoteKind::Error, text: "x".repeat(500) }, None, true);
     t.push(CellKind::TurnEnd { text: "3 steps · 41.2 s · $0.08".into() }, None, true);
     t.push(CellKind::Reasoning { text: text.clone(), time: Default::default() }, None, false);
-    model.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
+    model.tab.composer.area = tui_textarea::TextArea::new(vec![text, "👩‍👩‍👧 second".into(), String::new()]);
     model
 }
 

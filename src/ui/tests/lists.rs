@@ -201,8 +201,8 @@ fn rules() -> Vec<RuleRow> {
 fn strip() -> Model {
     let mut model = held();
     let long = "日本語のとても長い依頼です。".repeat(12);
-    model.queue.prompts = waiting(&[&long, "second\nwith lines", "third"]);
-    model.queue.held = 3;
+    model.tab.queue.prompts = waiting(&[&long, "second\nwith lines", "third"]);
+    model.tab.queue.held = 3;
     model
 }
 
@@ -211,7 +211,7 @@ fn asks() -> Model {
     let mut files: Vec<String> = (1..=12).map(|n| format!("src/{WIDE}/{n}.rs")).collect();
     files[1] = format!("docs/{LONG}/{LONG}.md");
     update(&mut model, NOW, Msg::Agent(crate::protocol::AgentEvent::RewindAsks { order: Default::default(), files }));
-    if let Some(Modal::Confirm(confirm)) = model.modals.last_mut() {
+    if let Some(Modal::Confirm(confirm)) = model.tab.modals.last_mut() {
         confirm.inert_until = 1;
     }
     model

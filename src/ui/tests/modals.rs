@@ -107,7 +107,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         .into_iter()
         .map(|(name, modal)| {
             let mut model = busy();
-            model.modals = vec![modal];
+            model.tab.modals = vec![modal];
             (name, model)
         })
         .collect();
@@ -119,12 +119,12 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         choices: vec!["SQLite in memory".into(), "SQLite on disk".into()],
         allow_freetext: true,
     };
-    asked.approvals.entries = vec![Entry::Question(question)];
-    asked.modals =
+    asked.tab.approvals.entries = vec![Entry::Question(question)];
+    asked.tab.modals =
         vec![Modal::Question(QuestionModal { id: QuestionId(1), inert_until: 0, selected: 0, text: None, cursor: 0 })];
     out.push(("question", asked));
     let mut always = approval();
-    if let Some(Modal::Approval(state)) = always.modals.last_mut() {
+    if let Some(Modal::Approval(state)) = always.tab.modals.last_mut() {
         state.inert_until = 0;
         state.selected = ApprovalChoice::Always;
         state.stage = ApprovalStage::Confirming;
@@ -132,9 +132,9 @@ pub fn modals() -> Vec<(&'static str, Model)> {
     }
     out.push(("always", always));
     let mut queued = busy();
-    queued.queue.prompts = waiting(&["first", "second", "third"]);
-    queued.queue_selected = 1;
-    queued.focus = Pane::Queue;
+    queued.tab.queue.prompts = waiting(&["first", "second", "third"]);
+    queued.tab.queue_selected = 1;
+    queued.tab.focus = Pane::Queue;
     out.push(("queue", queued));
     let mut chord = busy();
     let keys = crate::config::keymap::parse("ctrl-x").unwrap();

@@ -49,12 +49,12 @@ fn row(model: &Model, surface: Surface, index: usize) -> FlatRow {
 /// A terminal that printed this, not taken over.
 fn printed(bytes: &[u8]) -> Model {
     let mut model = with_terminal();
-    model.processes.pane.taken_over = false;
+    model.tab.processes.pane.taken_over = false;
     let mut screen = Screen::new(20, 8);
     screen.feed(bytes);
     let lines = bytes.iter().filter(|&&b| b == b'\n').count() as i64;
     let below = 7 - i64::from(screen.cursor().1);
-    model.processes.pane.screen = Some(Arc::new(Snapshot { last_line: lines + below, ..screen.snapshot() }));
+    model.tab.processes.pane.screen = Some(Arc::new(Snapshot { last_line: lines + below, ..screen.snapshot() }));
     model
 }
 
@@ -89,14 +89,14 @@ fn clicks_in_a_terminal_take_words_and_lines() {
 fn copy_mode_works_in_the_terminal_and_the_sidebar() {
     let keys = |model: &mut Model, script: &str| crate::app::tests::script(model, script);
     let mut model = printed(b"one\r\ntwo\r\nthree");
-    model.focus = Pane::Terminal;
+    model.tab.focus = Pane::Terminal;
     drawn(&mut model, (140, 45));
     keys(&mut model, "<A-v>kvj$y");
     assert_eq!(copied(&drawn(&mut model, (140, 45)).1).as_deref(), Some("two\nthree"));
-    assert_eq!(model.pane_selection, None);
+    assert_eq!(model.tab.pane_selection, None);
     let mut model = busy();
-    model.sidebar.shown = Some(true);
-    model.focus = Pane::Sidebar;
+    model.tab.sidebar.shown = Some(true);
+    model.tab.focus = Pane::Sidebar;
     drawn(&mut model, (140, 45));
     keys(&mut model, "<A-v>gjV");
     let (_, layout) = screen(&model, &mut ViewCache::default(), 140, 45);
@@ -107,7 +107,7 @@ fn copy_mode_works_in_the_terminal_and_the_sidebar() {
 fn the_sidebar_gives_what_it_cut() {
     let mut model = busy();
     let path = "src/a/very/long/path/that/does/not/fit/in/the/sidebar/mod.rs";
-    model.sidebar.files = vec![(path.into(), 1, 0)];
+    model.tab.sidebar.files = vec![(path.into(), 1, 0)];
     let (text, _) = drawn(&mut model, (140, 45));
     assert!(!text.contains(path), "it is cut:\n{text}");
     let row = model.layout.flat.iter().filter(|row| row.surface == Surface::Sidebar);
@@ -124,7 +124,7 @@ fn the_command_of_an_approval_is_copied_by_mouse() {
     let line = row(&model, Surface::Modal, 1);
     let text = dragged(&mut model, (line.x, line.y), (line.x + line.width - 1, line.y), (140, 45));
     assert_eq!(text.as_deref(), Some("rm -rf build/ ~/.cache/app && git clean -fdx"));
-    assert!(!model.modals.is_empty());
+    assert!(!model.tab.modals.is_empty());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn dragging_selects_unless_the_program_that_was_taken_over_asked_for_the_mouse()
     };
     for (taken_over, shift, told) in [(true, false, true), (true, true, false), (false, false, false)] {
         let mut model = printed(asked);
-        model.processes.pane.taken_over = taken_over;
+        model.tab.processes.pane.taken_over = taken_over;
         drawn(&mut model, (140, 45));
         let first = row(&model, Surface::Terminal, 0);
         let mut at = |column: u16, kind| {
@@ -145,10 +145,10 @@ fn dragging_selects_unless_the_program_that_was_taken_over_asked_for_the_mouse()
         };
         let said = [at(0, MouseKind::Press), at(3, MouseKind::Drag), at(3, MouseKind::Release)];
         assert_eq!(said, [told; 3], "taken over {taken_over}, shift {shift}");
-        assert_eq!(model.pane_selection.is_some(), !told);
+        assert_eq!(model.tab.pane_selection.is_some(), !told);
     }
     let mut model = printed(b"no mouse here");
-    model.processes.pane.taken_over = true;
+    model.tab.processes.pane.taken_over = true;
     drawn(&mut model, (140, 45));
     let first = row(&model, Surface::Terminal, 0);
     assert!(!is_write(&mouse(&mut model, (first.x, first.y), MouseKind::Press)));
@@ -192,8 +192,9 @@ fn with_processes(count: usize, shown: usize) -> Model {
     let states = [ProcessState::Running, ProcessState::NeedsInput];
     let exit = |code| ProcessState::Exited(Exit { code, reason: ExitReason::Exited, duration: Default::default() });
     let commands = ["npm run dev -- --host", "cargo watch -x test", "python3 -m http.server", "tail -f a.log"];
-    model.processes.rows = (0..count)
+    model.tab.processes.rows = (0..count)
         .map(|index| ProcessInfo {
+            task: "s".into(),
             id: ProcessId(format!("proc_{index}")),
             command: commands[index % commands.len()].into(),
             cwd: "/src".into(),
@@ -210,10 +211,10 @@ fn with_processes(count: usize, shown: usize) -> Model {
             vitals: crate::exec::Vitals::default(),
         })
         .collect();
-    model.processes.pane = processes::TerminalPane {
+    model.tab.processes.pane = processes::TerminalPane {
         shown: Some(ProcessId(format!("proc_{shown}"))),
         taken_over: false,
-        ..model.processes.pane
+        ..model.tab.processes.pane
     };
     model
 }
@@ -231,9 +232,9 @@ fn the_shown_tab_is_on_every_screen() {
             for taken_over in [false, true] {
                 for shown in 0..count {
                     let mut model = with_processes(count, shown);
-                    model.processes.pane.taken_over = taken_over;
+                    model.tab.processes.pane.taken_over = taken_over;
                     let (text, layout) = screen(&model, &mut ViewCache::default(), columns, rows);
-                    let id = model.processes.pane.shown.clone().expect("a process");
+                    let id = model.tab.processes.pane.shown.clone().expect("a process");
                     let tab = layout.targets.iter().find(|(_, hit)| *hit == Hit::ShowProcess(id.clone()));
                     let line = tab_line(&layout, &text);
                     let area = tab.map(|(area, _)| *area).expect("its tab");
@@ -257,15 +258,15 @@ fn a_program_that_needs_a_screen_gets_it() {
         (height(Pane::Conversation), height(Pane::Terminal), height(Pane::Composer))
     };
     let mut model = with_terminal();
-    let editor = processes::Editor { id: model.processes.pane.shown.clone(), ..Default::default() };
+    let editor = processes::Editor { id: model.tab.processes.pane.shown.clone(), ..Default::default() };
     let usual = rows(&model, (140, 45));
-    model.processes.editor = Some(editor);
+    model.tab.processes.editor = Some(editor);
     let large = rows(&model, (140, 45));
     assert!(large.1 > usual.1 && large.0 >= 8, "{usual:?} {large:?}");
     let (conversation, terminal, composer) = rows(&model, (60, 20));
     assert_eq!((conversation, composer), (0, 0), "the whole area");
     assert!(terminal >= 18, "{terminal}");
-    model.focus = Pane::Composer;
+    model.tab.focus = Pane::Composer;
     let (conversation, _, composer) = rows(&model, (60, 20));
     assert!(conversation > 0 && composer > 0, "handed back");
 }
@@ -273,8 +274,8 @@ fn a_program_that_needs_a_screen_gets_it() {
 #[test]
 fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_first() {
     let mut model = with_terminal();
-    model.processes.pane.taken_over = false;
-    model.focus = Pane::Terminal;
+    model.tab.processes.pane.taken_over = false;
+    model.tab.focus = Pane::Terminal;
     let footer = |model: &Model, size: (u16, u16)| {
         let (text, _) = screen(model, &mut ViewCache::default(), size.0, size.1);
         text.lines().last().unwrap_or_default().to_owned()
@@ -285,12 +286,12 @@ fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_firs
     }
     let narrow = footer(&model, (60, 20));
     assert!(narrow.contains("Enter take over") && !narrow.contains("close"), "{narrow}");
-    let shown = model.processes.pane.shown.clone();
-    let row = model.processes.rows.iter_mut().find(|row| Some(&row.id) == shown.as_ref()).expect("the shown one");
+    let shown = model.tab.processes.pane.shown.clone();
+    let row = model.tab.processes.rows.iter_mut().find(|row| Some(&row.id) == shown.as_ref()).expect("the shown one");
     row.state = ProcessState::Exited(Exit { code: 0, reason: ExitReason::Exited, duration: Default::default() });
     let ended = footer(&model, (140, 45));
     assert!(ended.contains("x off the list") && !ended.contains("take over") && !ended.contains("end it"), "{ended}");
-    model.processes.pane.screen = Some(Arc::new(Snapshot::default()));
+    model.tab.processes.pane.screen = Some(Arc::new(Snapshot::default()));
     let (text, _) = screen(&model, &mut ViewCache::default(), 140, 45);
     assert!(text.contains("It has ended and left nothing here."), "{text}");
 }
@@ -299,8 +300,8 @@ fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_firs
 fn the_way_back_in_a_terminal_says_what_was_found_and_what_came() {
     let mut model = printed(b"one\r\ntwo");
     let hit = crate::exec::Hit { nth: 3, of: 17 };
-    model.processes.pane.find = Some(processes::Seek { words: "two".into(), hit: Some(hit) });
-    (model.processes.pane.scroll, model.processes.pane.fresh) = (65, 5);
+    model.tab.processes.pane.find = Some(processes::Seek { words: "two".into(), hit: Some(hit) });
+    (model.tab.processes.pane.scroll, model.tab.processes.pane.fresh) = (65, 5);
     let (text, _) = drawn(&mut model, (140, 45));
     assert!(text.contains("3/17 · ↑ 60 lines · 5 new"), "{text}");
 }
@@ -323,12 +324,12 @@ fn a_notice_is_read_beside_a_modal_or_not_at_all() {
 fn the_way_from_the_prompt_to_an_open_terminal_is_named_and_leads_there() {
     for size in [(140, 45), (100, 30), (60, 20)] {
         let mut model = with_terminal();
-        model.processes.pane.taken_over = false;
-        model.focus = Pane::Composer;
-        (model.queue, model.turn) = Default::default();
+        model.tab.processes.pane.taken_over = false;
+        model.tab.focus = Pane::Composer;
+        (model.tab.queue, model.tab.turn) = Default::default();
         let (text, _) = drawn(&mut model, size);
         assert!(text.lines().last().unwrap_or_default().contains("Alt-↑ terminal"), "{text}");
         crate::app::tests::script(&mut model, "<A-up>");
-        assert_eq!(model.focus, Pane::Terminal, "{size:?}");
+        assert_eq!(model.tab.focus, Pane::Terminal, "{size:?}");
     }
 }

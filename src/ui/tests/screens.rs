@@ -100,7 +100,7 @@ fn the_tail_of_a_command_is_never_cut() {
     use crate::app::model::modal::Modal;
     use crate::policy::Intent;
     let mut model = fixture::approval();
-    for entry in &mut model.approvals.entries {
+    for entry in &mut model.tab.approvals.entries {
         if let Entry::Approval(approval) = entry
             && let Intent::Command { line, .. } = &mut approval.intent
         {
@@ -110,7 +110,7 @@ fn the_tail_of_a_command_is_never_cut() {
     for (columns, rows) in [(40, 12), (60, 20), (140, 45)] {
         let mut seen = false;
         for scroll in 0..100 {
-            if let Some(Modal::Approval(state)) = model.modals.last_mut() {
+            if let Some(Modal::Approval(state)) = model.tab.modals.last_mut() {
                 state.scroll = scroll;
                 state.read.begun = true;
             }
@@ -126,7 +126,7 @@ fn a_long_command_opens_at_its_first_reason() {
     use crate::app::model::approvals::Entry;
     use crate::policy::{Intent, Verdict, Why};
     let mut model = fixture::approval();
-    for entry in &mut model.approvals.entries {
+    for entry in &mut model.tab.approvals.entries {
         if let Entry::Approval(approval) = entry
             && let Intent::Command { line, .. } = &mut approval.intent
         {
@@ -152,7 +152,7 @@ fn answers_say_all_that_they_grant() {
     use crate::app::model::modal::{ApprovalChoice, ApprovalStage, Modal};
     use crate::policy::{Verdict, Why, proposals};
     let mut model = fixture::approval();
-    for entry in &mut model.approvals.entries {
+    for entry in &mut model.tab.approvals.entries {
         if let Entry::Approval(approval) = entry {
             let why = |number| Why { effect: format!("class number {number}"), text: String::new(), span: 0..2 };
             approval.verdict = Verdict::Ask((1..=6).map(why).collect());
@@ -160,7 +160,7 @@ fn answers_say_all_that_they_grant() {
         }
     }
     for choice in [ApprovalChoice::Session, ApprovalChoice::Always] {
-        if let Some(Modal::Approval(state)) = model.modals.last_mut() {
+        if let Some(Modal::Approval(state)) = model.tab.modals.last_mut() {
             state.selected = choice;
             state.stage = ApprovalStage::Confirming;
         }
@@ -174,9 +174,9 @@ fn answers_say_all_that_they_grant() {
 #[test]
 fn the_caret_is_where_the_person_types() {
     let mut model = fixture::model();
-    model.composer.area = tui_textarea::TextArea::new(vec!["first".into(), "日本 x".into()]);
-    model.composer.area.move_cursor(tui_textarea::CursorMove::Bottom);
-    model.composer.area.move_cursor(tui_textarea::CursorMove::End);
+    model.tab.composer.area = tui_textarea::TextArea::new(vec!["first".into(), "日本 x".into()]);
+    model.tab.composer.area.move_cursor(tui_textarea::CursorMove::Bottom);
+    model.tab.composer.area.move_cursor(tui_textarea::CursorMove::End);
     let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(60, 20)).unwrap();
     let mut cache = ViewCache::default();
     terminal

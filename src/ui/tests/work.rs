@@ -18,7 +18,7 @@ fn assistant(text: &str) -> CellKind {
 fn long(cells: usize) -> Model {
     let mut model = model();
     for index in 0..cells {
-        model.transcript.push(
+        model.tab.transcript.push(
             assistant(&format!("cell {index} with some words\n\nand a second paragraph")),
             None,
             true,
@@ -52,7 +52,7 @@ fn a_key_lays_out_only_the_composer() {
     let mut model = busy();
     screen(&model, &mut cache, 140, 45);
     let before = cache.counters().layouts;
-    model.composer.area.insert_str("hello");
+    model.tab.composer.area.insert_str("hello");
     let (text, _) = screen(&model, &mut cache, 140, 45);
     assert!(text.contains("❯ hello"));
     assert_eq!(cache.counters().layouts, before);
@@ -69,11 +69,11 @@ fn only_what_shows_is_laid_out() {
 fn a_stream_lays_out_one_cell_a_frame() {
     let mut cache = ViewCache::default();
     let mut model = long(50);
-    let id = model.transcript.push(assistant("start"), None, false);
+    let id = model.tab.transcript.push(assistant("start"), None, false);
     screen(&model, &mut cache, 100, 30);
     let before = cache.counters().layouts;
     for _ in 0..10 {
-        if let Some(cell) = model.transcript.cells.iter_mut().find(|cell| cell.id == id) {
+        if let Some(cell) = model.tab.transcript.cells.iter_mut().find(|cell| cell.id == id) {
             cell.change(|kind| {
                 if let CellKind::Assistant { text } = kind {
                     text.push_str(" and more");
@@ -90,12 +90,12 @@ fn memory_is_bounded() {
     let mut cache = ViewCache::default();
     let mut model = model();
     for index in 0..400 {
-        model.transcript.push(assistant(&format!("{index} {}", "long words ".repeat(4_000))), None, true);
+        model.tab.transcript.push(assistant(&format!("{index} {}", "long words ".repeat(4_000))), None, true);
     }
     for _ in 0..400 {
-        model.transcript.scroll = -60;
+        model.tab.transcript.scroll = -60;
         let (_, layout) = screen(&model, &mut cache, 100, 60);
-        model.transcript.position = layout.position;
+        model.tab.transcript.position = layout.position;
     }
     assert!(cache.bytes() <= 9 << 20, "{} bytes", cache.bytes());
     assert!(cache.counters().layouts > 40);
@@ -105,7 +105,7 @@ fn memory_is_bounded() {
 fn notices_hide_no_last_words() {
     for (width, height) in [(140, 45), (100, 30), (60, 20)] {
         let mut model = long(59);
-        model.transcript.push(assistant("An answer.\n\nIt ends with the last words"), None, true);
+        model.tab.transcript.push(assistant("An answer.\n\nIt ends with the last words"), None, true);
         for text in ["the first notice", "the second notice", "the third notice"] {
             model.notices.add(model.now, Level::Warning, text);
         }
@@ -136,15 +136,15 @@ fn a_long_notice_shows_its_remedy_on_every_width() {
 fn the_view_stays_under_the_reader() {
     let mut cache = ViewCache::default();
     let mut model = long(100);
-    model.transcript.scroll = -40;
+    model.tab.transcript.scroll = -40;
     let (_, layout) = screen(&model, &mut cache, 100, 30);
     assert!(matches!(layout.position, Position::Anchor { .. }));
-    model.transcript.position = layout.position;
-    model.transcript.scroll = 0;
+    model.tab.transcript.position = layout.position;
+    model.tab.transcript.scroll = 0;
     let before = first_row(&model, &mut cache);
-    model.transcript.push(user("new"), None, true);
+    model.tab.transcript.push(user("new"), None, true);
     let older = (0..20).map(|index| (assistant(&format!("older {index}")), None)).collect();
-    model.transcript.prepend(older);
+    model.tab.transcript.prepend(older);
     assert_eq!(first_row(&model, &mut cache), before);
     let (text, _) = screen(&model, &mut cache, 100, 30);
     assert!(text.contains("↓ 1 new (Ctrl-End)"), "{text}");
@@ -155,11 +155,11 @@ fn scrolling_there_and_back_ends_at_the_end() {
     let mut cache = ViewCache::default();
     let mut model = long(100);
     for step in [-7, -30, 1, 40] {
-        model.transcript.scroll = step;
-        model.transcript.position = screen(&model, &mut cache, 100, 30).1.position;
+        model.tab.transcript.scroll = step;
+        model.tab.transcript.position = screen(&model, &mut cache, 100, 30).1.position;
     }
-    assert_eq!(model.transcript.position, Position::Latest);
-    model.transcript.scroll = i32::MIN;
+    assert_eq!(model.tab.transcript.position, Position::Latest);
+    model.tab.transcript.scroll = i32::MIN;
     let (_, layout) = screen(&model, &mut cache, 100, 30);
     assert!(layout.at_top);
     assert_eq!(layout.rows.first().map(|row| row.2), Some(0));
@@ -167,11 +167,12 @@ fn scrolling_there_and_back_ends_at_the_end() {
 
 fn selected(model: &mut Model, from: (usize, usize, u16), to: (usize, usize, u16)) -> Option<String> {
     let spot = |(index, row, column): (usize, usize, u16), model: &Model| Spot {
-        cell: model.transcript.cells[index].id,
+        cell: model.tab.transcript.cells[index].id,
         row,
         column,
     };
-    model.transcript.selection = Some(Selection { from: spot(from, model), to: spot(to, model), grain: Grain::Cell });
+    model.tab.transcript.selection =
+        Some(Selection { from: spot(from, model), to: spot(to, model), grain: Grain::Cell });
     screen(model, &mut ViewCache::default(), 60, 20).1.selected_text
 }
 
@@ -179,8 +180,8 @@ fn selected(model: &mut Model, from: (usize, usize, u16), to: (usize, usize, u16
 fn copying_gives_the_source() {
     let mut model = model();
     let text = "A **bold** sentence that is long enough to wrap over more than one row of it.";
-    model.transcript.push(assistant(text), None, true);
-    model.transcript.push(assistant("- one\n- two\n\n```rust\nlet a =\t1;\n```"), None, true);
+    model.tab.transcript.push(assistant(text), None, true);
+    model.tab.transcript.push(assistant("- one\n- two\n\n```rust\nlet a =\t1;\n```"), None, true);
     assert_eq!(selected(&mut model, (0, 0, 0), (0, 1, 99)).as_deref(), Some(text));
     // A part: as shown, but without the break.
     let part = selected(&mut model, (0, 0, 6), (0, 1, 99)).unwrap_or_default();
@@ -196,10 +197,10 @@ fn copying_gives_the_source() {
 fn a_double_click_takes_the_word_and_a_triple_click_the_line() {
     let mut model = model();
     let text = "Look at src/app/run.rs, a sentence that is long enough to wrap over more than one row of it.";
-    model.transcript.push(assistant(text), None, true);
-    let at = Spot { cell: model.transcript.cells[0].id, row: 0, column: 14 };
+    model.tab.transcript.push(assistant(text), None, true);
+    let at = Spot { cell: model.tab.transcript.cells[0].id, row: 0, column: 14 };
     for (grain, expected) in [(Grain::Word, "src/app/run.rs"), (Grain::Line, text)] {
-        model.transcript.selection = Some(Selection { from: at, to: at, grain });
+        model.tab.transcript.selection = Some(Selection { from: at, to: at, grain });
         let shown = screen(&model, &mut ViewCache::default(), 60, 20).1.selected_text;
         assert_eq!(shown.as_deref(), Some(expected));
     }
@@ -211,7 +212,8 @@ fn find_and_selection_do_not_lay_out_again() {
     let mut model = busy();
     screen(&model, &mut cache, 140, 45);
     let before = cache.counters().layouts;
-    model.transcript.find = Some(crate::app::model::transcript::Find { query: "STORE".into(), ..Default::default() });
+    model.tab.transcript.find =
+        Some(crate::app::model::transcript::Find { query: "STORE".into(), ..Default::default() });
     screen(&model, &mut cache, 140, 45);
     assert_eq!(cache.counters().layouts, before);
 }

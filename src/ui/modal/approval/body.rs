@@ -199,7 +199,8 @@ impl Body {
 fn place(model: &Model, intent: &Intent) -> String {
     match intent {
         Intent::Command { cwd, .. } => {
-            let place = model.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| &session.place);
+            let place =
+                model.tab.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| &session.place);
             format!("in {} · {place}", model.shown_folder(&cwd.to_string_lossy()))
         }
         Intent::Input { process, .. } => format!("into {process}"),

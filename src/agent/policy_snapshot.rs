@@ -10,14 +10,29 @@ use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::protocol::PolicyChange;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// The files of the policy as one session read them. Whatever writes or reads one of them for the person goes through this.
 #[derive(Debug)]
-pub struct Frozen {
+pub struct PolicySnapshot {
     paths: Paths,
     sources: Arc<Sources>,
     state: Mutex<State>,
+    /// Those of all sessions of this program: what it writes for the person is no news to any of them.
+    all: Arc<Snapshots>,
+}
+
+/// The snapshots of the sessions that are open.
+#[derive(Debug, Default)]
+pub struct Snapshots(Mutex<Vec<Weak<PolicySnapshot>>>);
+
+impl Snapshots {
+    /// In the order in which they were made, so that two threads that lock several never wait for each other.
+    fn open(&self) -> Vec<Arc<PolicySnapshot>> {
+        let mut all = lock(&self.0);
+        all.retain(|one| one.strong_count() > 0);
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -30,16 +45,35 @@ struct State {
     told: Vec<PolicyChange>,
 }
 
-impl Frozen {
-    /// Nothing is held before [`Frozen::begin`].
-    pub fn new(paths: Paths, sources: Arc<Sources>) -> Self {
-        Self { paths, sources, state: Mutex::default() }
+impl PolicySnapshot {
+    /// Nothing is held before [`PolicySnapshot::begin`].
+    pub fn new(paths: Paths, sources: Arc<Sources>, all: &Arc<Snapshots>) -> Arc<Self> {
+        let new = Arc::new(Self { paths, sources, state: Mutex::default(), all: Arc::clone(all) });
+        lock(&all.0).push(Arc::downgrade(&new));
+        new
     }
 
-    /// Reads the files for a session that begins with this configuration. Blocks.
+    /// Another one that knows the files as this one does.
+    #[must_use]
+    pub fn another(&self) -> Arc<Self> {
+        let new = Self::new(self.paths.clone(), Arc::clone(&self.sources), &self.all);
+        self.told_to(&new);
+        new
+    }
+
+    /// What this one knows of the files counts for `other`, too.
+    pub fn told_to(&self, other: &Self) {
+        let held = self.state().held.clone();
+        *other.state() = State { held, ..State::default() };
+    }
+
+    /// Reads the files for a session that begins with this configuration; of those that are known what is known counts.
+    /// Blocks.
     pub fn begin(&self, loaded: &Loaded, cwd: &Path) {
-        let held = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
-        *self.state() = State { held, ..State::default() };
+        let new = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
+        let mut state = self.state();
+        state.held.replaced_by(new);
+        *state = State { held: std::mem::take(&mut state.held), ..State::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -117,9 +151,12 @@ impl Frozen {
         self.state().held.replaced_by(new);
     }
 
-    /// Does work of the person's that writes these files.
+    /// Does work of the person's that writes these files, in whichever session they ask for it.
     pub fn ours<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.state().held.ours(work)
+        let open = self.all.open();
+        let mut states: Vec<_> = open.iter().map(|one| one.state()).collect();
+        let mut held: Vec<&mut Held> = states.iter_mut().map(|state| &mut state.held).collect();
+        Held::ours(&mut held, work)
     }
 }
 

@@ -1,14 +1,24 @@
-//! What runs beside the program: hooks, plugins and MCP servers, started, waited for and ended in one place.
+//! What all sessions share: store, commands, models, backends, hooks, plugins and MCP servers, built, started and ended in
+//! one place.
 
+use super::{Base, EngineOptions, key_names, service_keys};
+use crate::agent::Models;
 use crate::backends::Backends;
-use crate::config::{Loaded, OnHangup};
-use crate::exec::Exec;
+use crate::config::paths::expand_home;
+use crate::config::{Loaded, OnInput};
+use crate::exec::{Exec, ExecOptions, Hidden, ProcessEvent};
+use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
 use crate::plugins::consent::Standing;
+use crate::plugins::host::Options;
+use crate::store::Store;
+use crate::tools::registry::Registry;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// How long a command waits for plugins that are starting.
 const PLUGINS: Duration = Duration::from_secs(15);
@@ -19,7 +29,10 @@ const AT_MOST: Duration = Duration::from_secs(120);
 
 /// The handles. Cheap to clone.
 #[derive(Clone)]
-pub struct Beside {
+pub struct Services {
+    pub store: Store,
+    pub registry: Arc<Registry>,
+    pub models: Models,
     pub extensions: Extensions,
     pub mcp: Mcp,
     pub exec: Exec,
@@ -27,7 +40,58 @@ pub struct Beside {
     pub loaded: Arc<Loaded>,
 }
 
-impl Beside {
+impl Services {
+    /// Builds them; nothing of hooks, plugins and servers runs yet. Must be called inside the runtime.
+    pub(super) fn build(base: &Base, options: EngineOptions) -> (Self, mpsc::Receiver<ProcessEvent>) {
+        let store = Store::spawn(base.paths.home.clone());
+        let terminal = &base.loaded.config.terminal;
+        let (exec, processes) = Exec::new(ExecOptions {
+            spill: base.paths.spill(),
+            secret_names: key_names(&base.loaded.config),
+            env_passthrough: terminal.env_passthrough.clone(),
+            shell_init_files: terminal.shell_init_files.iter().map(|file| expand_home(file)).collect(),
+            headless: options.headless,
+            term_grace: std::time::Duration::from_secs_f64(terminal.daemon_term_grace_seconds.clamp(0.0, 60.0)),
+            program: Some(this_program()),
+            sudo_password: base.loaded.env("SUDO_PASSWORD").map(|password| Hidden::new(password.to_owned())),
+            max_processes: terminal.max_processes,
+            register: Some(base.paths.processes()),
+            ..ExecOptions::default()
+        });
+        let registry = Arc::new(Registry::builtin());
+        exec.mask_notices(base.loaded.config.security.redact_secrets);
+        exec.masks_in(base.secrets.clone());
+        exec.ask_person(terminal.on_input == OnInput::AskUser);
+        // What a killed program left behind; nobody waits for it.
+        tokio::task::spawn_blocking(|| {
+            crate::exec::rooms().iter().for_each(|room| {
+                crate::exec::sweep(room);
+            })
+        });
+        let extensions = Extensions::new(Options {
+            paths: base.paths.clone(),
+            cwd: base.cwd.clone(),
+            loaded: Arc::clone(&base.loaded),
+            exec: exec.clone(),
+            publish: registry.clone(),
+            accept_hooks: base.accept_hooks,
+        });
+        let backends = Backends::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
+        let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
+        if let Some(script) = options.script {
+            models = models.scripted(script);
+        }
+        let mcp = Mcp::new(mcp::Needs {
+            publish: registry.clone(),
+            models: Some(Arc::new(Answering(models.clone()))),
+            tokens: mcp::Logins { dir: base.paths.mcp_tokens(), secrets: base.secrets.clone() },
+            env: base.loaded.env.clone(),
+            root: base.cwd.clone(),
+        });
+        let loaded = Arc::clone(&base.loaded);
+        (Self { store, registry, models, extensions, mcp, exec, backends, loaded }, processes)
+    }
+
     /// Starts all that the configuration names, behind the first frame. Returns at once.
     pub fn start(&self) {
         self.mcp.apply(&self.loaded.config.mcp_servers);
@@ -102,21 +166,10 @@ impl Beside {
         self.extensions.settled(PLUGINS).await;
     }
 
-    /// Ends all of it, and with it every process.
-    pub async fn shutdown(&self) {
-        self.end(true).await;
-    }
-
-    /// The same when the window was closed: nobody could be asked, so commands in the background do as the settings say, and
-    /// the next start tells of those that were ended.
-    pub async fn hung_up(&self, on_hangup: OnHangup) {
-        self.end(on_hangup == OnHangup::End).await;
-    }
-
-    async fn end(&self, kill: bool) {
+    /// Ends hooks, plugins, servers, and with `kill` every process.
+    pub(super) async fn end(&self, kill: bool) {
         tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
         self.exec.shutdown(kill).await;
-        leave(self.backends.clone()).await;
     }
 }
 
@@ -138,4 +191,22 @@ pub async fn leave(backends: Backends) {
         Ok(Err(error)) => tracing::error!("leaving where commands ran: {error}"),
         Err(_) => say(&format!("{label} did not answer: what was made for this program there may still be there")),
     }
+}
+
+/// The models as servers see them.
+struct Answering(Models);
+
+impl mcp::Models for Answering {
+    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
+        self.0.provider(choice, 0).map_err(|error| error.to_string())
+    }
+}
+
+/// The file of this program; on Linux the very one that runs, even when it was replaced since. A path that leads nowhere
+/// where the system does not tell: what needs it then says that it could not be run.
+fn this_program() -> PathBuf {
+    if cfg!(target_os = "linux") {
+        return "/proc/self/exe".into();
+    }
+    std::env::current_exe().unwrap_or_default()
 }
