@@ -1,6 +1,6 @@
 //! Keys of the two modals that open by themselves: the approval and the question.
 
-use super::approvals;
+use super::approvals::{self, QUIET};
 use super::edit;
 use super::effect::Effect;
 use super::model::Model;
@@ -65,20 +65,26 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     }
 }
 
-/// A key at the question whether to run the edited line.
+/// A key at the question whether to run the edited line. None is typed into it: who presses `y` means the question, and would
+/// allow another line than the one that was written.
 fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, key: Key, now: i64) -> Option<Decision> {
-    if key.code == Code::Enter && !key.ctrl && !key.alt {
-        let open = match judged {
-            Judged::Waiting => false,
-            Judged::As(preview) => !approvals::is_barred(preview),
-            Judged::Unknown => true,
-        };
-        return (open && modal.held_until <= now && allows(modal)).then_some(Decision::Edited(line));
+    let plain = !key.ctrl && !key.alt;
+    if key.code == Code::Esc {
+        modal.stage = ApprovalStage::Editing(line);
+        return None;
     }
-    modal.stage = ApprovalStage::Editing(line);
-    if key.code != Code::Esc {
-        // It goes on where it was left, with this key.
-        return write(modal, key);
+    // What was on its way to the field is for nobody.
+    if *judged == Judged::Waiting || modal.held_until > now {
+        modal.held_until = now + QUIET;
+        return None;
+    }
+    match key.code {
+        Code::Enter if plain => {
+            let open = !matches!(judged, Judged::As(preview) if approvals::is_barred(preview));
+            return (open && allows(modal)).then_some(Decision::Edited(line));
+        }
+        Code::Char('e' | 'E') if plain => modal.stage = ApprovalStage::Editing(line),
+        _ => modal.stray = edit::printable(key).is_some(),
     }
     None
 }

@@ -6,11 +6,12 @@ use super::fuzzy::Fuzzy;
 use super::model::Model;
 use super::model::composer::{Completion, CompletionItem};
 use super::msg::FoundPath;
-use super::{composer, palette, vi};
+use super::{composer, palette, reference, vi};
 use crate::config::keymap::{Code, Key};
 use crate::config::schema;
 use crate::llm::Effort;
 use crate::protocol::Level;
+use tui_textarea::CursorMove;
 
 /// Rows of the popup at most.
 const LIMIT: usize = 500;
@@ -28,11 +29,11 @@ pub fn refresh(model: &mut Model, out: &mut Vec<Effect>) {
             None => (before.clone(), commands(model, command)),
             Some((name, argument)) => (argument.to_owned(), arguments(model, name, argument)),
         }
-    } else if let Some(path) = path_word(&before) {
-        out.push(Effect::Load(LoadRequest::Paths { word: path.to_owned() }));
+    } else if let Some(written) = reference::before(&before) {
+        out.push(Effect::Load(LoadRequest::Paths { word: written.path.to_owned() }));
         // the popup of the last word stays until the answer comes
         match &mut model.tab.composer.completion {
-            Some(popup) if popup.word.starts_with('@') => popup.word = format!("@{path}"),
+            Some(popup) if popup.word.starts_with('@') => popup.word = written.word.to_owned(),
             _ => model.tab.composer.completion = None,
         }
         return;
@@ -53,11 +54,6 @@ fn before_cursor(model: &Model) -> Option<String> {
     let line = model.tab.composer.area.lines().get(cursor.0)?;
     // words are short: a line of megabytes is not looked through
     (line.len() < 4096).then(|| line.chars().take(cursor.1).collect())
-}
-
-fn path_word(before: &str) -> Option<&str> {
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    before.get(start..)?.strip_prefix('@')
 }
 
 /// Commands that fit, in the order of the palette: those that begin with what is typed before those that hold its letters,
@@ -151,13 +147,16 @@ pub const EFFORTS: [(&str, Effort); 6] = [
 /// Paths came for a word. What the person has selected stays selected.
 pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
     let current = before_cursor(model);
-    if current.as_deref().and_then(path_word) != Some(word) {
-        return;
-    }
-    let item = |found: FoundPath| CompletionItem {
-        text: format!("@{}", found.path),
-        detail: String::new(),
-        marks: found.marks.into_iter().map(|at| at + 1).collect(),
+    let written = current.as_deref().and_then(reference::before);
+    let Some(written) = written.filter(|written| written.path == word) else { return };
+    let item = |found: FoundPath| {
+        let (lead, end) = reference::around(&found.path);
+        let before = lead.chars().count() as u32;
+        CompletionItem {
+            text: format!("{lead}{}{end}", found.path),
+            detail: String::new(),
+            marks: found.marks.into_iter().map(|at| at + before).collect(),
+        }
     };
     let items: Vec<_> = paths.into_iter().take(LIMIT).map(item).collect();
     let before = model.tab.composer.completion.as_ref().filter(|popup| popup.moved);
@@ -167,7 +166,7 @@ pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
         return;
     }
     let (selected, moved) = (at.unwrap_or_default(), at.is_some());
-    let word = format!("@{word}");
+    let word = written.word.to_owned();
     model.tab.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
@@ -242,16 +241,26 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(popup) = model.tab.composer.completion.take() else { return };
     let Some(item) = popup.items.get(popup.selected) else { return };
     let area = &mut model.tab.composer.area;
+    let cursor = area.cursor();
+    let after = area.lines().get(cursor.0).and_then(|line| line.chars().nth(cursor.1));
     for _ in 0..popup.word.chars().count() {
         area.delete_char();
+    }
+    // The quote that was put there with the folder before.
+    let quote = reference::before(&popup.word).and_then(|written| written.quote);
+    if quote.is_some() && quote == after {
+        area.delete_next_char();
     }
     let takes_more = item.text.starts_with('/') && {
         let slash = action::slash(&item.text).and_then(|entry| entry.slash);
         slash.is_none_or(|slash| !slash.argument.is_empty())
     };
-    let folder = item.text.ends_with('/');
     area.insert_str(&item.text);
-    if takes_more || (item.text.starts_with('@') && !folder) {
+    let is_path = item.text.starts_with('@');
+    if item.text.starts_with("@folder:") {
+        // It goes on in the folder; what is left there is a whole reference.
+        area.move_cursor(CursorMove::Back);
+    } else if takes_more || (is_path && !item.text.ends_with('/')) {
         area.insert_char(' ');
     }
     composer::changed(model, out);
@@ -354,5 +363,35 @@ mod tests {
         update(&mut model, 0, Msg::Loaded(LoadReply::Paths { word: "sr".into(), paths: again }));
         script(&mut model, "<ret>x");
         assert_eq!(composer::text(&model.tab.composer), "see @src/lib.rs x", "what was selected stays selected");
+    }
+
+    #[test]
+    fn a_folder_with_a_blank_in_its_name_is_gone_into_and_is_one_reference() {
+        let mut model = model();
+        let answer = |model: &mut Model, word: &str, path: &str| {
+            let paths = vec![FoundPath { path: path.into(), marks: vec![0] }];
+            update(model, 0, Msg::Loaded(LoadReply::Paths { word: word.into(), paths }));
+        };
+        let asked = |word: &str| Some(Effect::Load(LoadRequest::Paths { word: word.into() }));
+        script(&mut model, "see @my");
+        answer(&mut model, "my", "my notes/");
+        let marks = model.tab.composer.completion.as_ref().map(|popup| popup.items[0].marks.clone());
+        assert_eq!(marks, Some(vec![9]), "counted with what stands before");
+        let effects = script(&mut model, "<tab>");
+        assert_eq!(effects.last().cloned(), asked("my notes/"), "it goes on in the folder");
+        assert_eq!(composer::text(&model.tab.composer), r#"see @folder:"my notes/""#);
+        answer(&mut model, "my notes/", "my notes/in here/");
+        script(&mut model, "<tab>");
+        assert_eq!(composer::text(&model.tab.composer), r#"see @folder:"my notes/in here/""#);
+        let effects = script(&mut model, "da y");
+        assert_eq!(effects.last().cloned(), asked("my notes/in here/da y"), "blanks are typed there, too");
+        answer(&mut model, "my notes/in here/da y", "my notes/in here/day 1.md");
+        script(&mut model, "<tab>and");
+        assert_eq!(composer::text(&model.tab.composer), r#"see @file:"my notes/in here/day 1.md" and"#);
+        // A plain path of a folder that was quoted is plain again.
+        script(&mut model, "<C-u>@file:\"sr");
+        answer(&mut model, "sr", "src/lib.rs");
+        script(&mut model, "<tab>");
+        assert_eq!(composer::text(&model.tab.composer), "@src/lib.rs ");
     }
 }

@@ -43,6 +43,7 @@ pub mod pickers;
 pub mod processes;
 pub mod queue;
 pub mod quitting;
+pub mod reference;
 pub mod rewind;
 pub mod run;
 pub mod scroll;

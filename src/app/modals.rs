@@ -381,6 +381,14 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
     }
 }
 
+/// A frame was drawn: where the text of the topmost modal came to rest.
+pub fn drawn(model: &mut Model) {
+    let scroll = model.tab.modals.last_mut().and_then(Modal::scroll);
+    if let Some((scroll, rest)) = scroll.zip(model.layout.rest) {
+        *scroll = rest;
+    }
+}
+
 /// The wheel over a modal.
 pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
     match model.tab.modals.last_mut() {

@@ -244,14 +244,6 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     }));
 }
 
-/// A frame was drawn: where the preview came to rest.
-pub fn drawn(model: &mut Model) {
-    let rest = model.layout.preview;
-    if let (Some(Modal::Rewind(modal)), Some(rest)) = (model.tab.modals.last_mut(), rest) {
-        modal.scroll = rest;
-    }
-}
-
 /// Moves the selection in the list, or among the choices.
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
     let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };

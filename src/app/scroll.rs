@@ -95,7 +95,7 @@ pub fn drawn(model: &mut Model, out: &mut Vec<Effect>, layout: Layout) {
         transcript.unseen = 0;
     }
     super::approvals::drawn(model);
-    super::rewind::drawn(model);
+    super::modals::drawn(model);
     super::select::drawn(model, out);
     if model.layout.at_top {
         load_older(model, out);

@@ -15,7 +15,9 @@ const CLOCK: i64 = 1000;
 pub fn next_wake(model: &Model) -> Option<i64> {
     let chord = model.chord.as_ref().filter(|chord| !chord.shown).map(|chord| chord.since + keys::CHORD_POPUP);
     let modal = model.tab.modals.last().and_then(|modal| match modal {
-        Modal::Approval(approval) => Some(approval.inert_until).filter(|until| *until > model.now),
+        Modal::Approval(approval) => {
+            Some(approval.inert_until.max(approval.held_until)).filter(|until| *until > model.now)
+        }
         Modal::Question(question) => Some(question.inert_until).filter(|until| *until > model.now),
         Modal::Sessions(browser) => browser.ask_at,
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),

@@ -115,13 +115,28 @@ impl Repo {
         self.ask_at(&self.folder, args, until)
     }
 
-    /// What changed since the last commit, as figures and as a patch, the first MiB of it.
+    /// What changed since the last commit, the first MiB of it: a raw entry for each file, fields and entries ended by zeros, a
+    /// zero, and the patch. Before the first commit all that was added is new.
     ///
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn diff(&self, until: Instant) -> Result<Vec<u8>, RepoError> {
+        let (committed, _) =
+            run(&self.folder, &self.off, Most::First(ANSWER), &["rev-parse", "--verify", "--quiet", "HEAD"], until)?;
+        let nothing =
+            if committed { Vec::new() } else { self.ask(&["hash-object", "-t", "tree", "/dev/null"], until)? };
+        let nothing = String::from_utf8_lossy(nothing.trim_ascii()).into_owned();
+        let before = if committed { "HEAD" } else { &nothing };
         let plain = ["diff", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"];
-        self.ask(&[&plain[..], &["--stat", "--patch", "HEAD"]].concat(), until)
+        self.ask(&[&plain[..], &["--raw", "-z", "--no-abbrev", "--patch", "--find-renames", before]].concat(), until)
+    }
+
+    /// Files of the repository with this top folder that git does not know and was not told to ignore, each ended by a zero.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn new_files(&self, root: &Path, until: Instant) -> Result<Vec<u8>, RepoError> {
+        self.ask_at(root, &["ls-files", "--others", "--exclude-standard", "-z"], until)
     }
 
     /// What git answers in another folder of it.

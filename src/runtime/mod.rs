@@ -1,5 +1,6 @@
 //! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
 
+mod diff;
 mod editor;
 mod effects;
 mod export;

@@ -3,7 +3,7 @@
 use super::loads::Facts;
 use super::{Context, figures};
 use crate::app::msg::LoadReply;
-use crate::exec::{ProcessState, Repo};
+use crate::exec::ProcessState;
 use crate::llm::ToolSchema;
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::text::tokens;
@@ -142,13 +142,9 @@ const GIT_TIME: Duration = Duration::from_secs(10);
 
 async fn git_diff(facts: &Facts) -> String {
     let cwd = facts.cwd.clone();
-    let read = move || {
-        let until = Instant::now() + GIT_TIME;
-        Repo::of(&cwd, until)?.diff(until)
-    };
+    let read = move || super::diff::changes(&cwd, Instant::now() + GIT_TIME);
     match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(diff)) if diff.is_empty() => "nothing changed since the last commit".into(),
-        Ok(Ok(diff)) => String::from_utf8_lossy(&diff).chars().take(400_000).collect(),
+        Ok(Ok(diff)) => diff,
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("git could not be started: {error}"),
     }

@@ -38,17 +38,22 @@ impl Watch {
             let paths = context.paths.clone();
             // A disk that hangs keeps a thread of its own, never the screen.
             let Ok(now) = tokio::task::spawn_blocking(move || stamps(&paths)).await else { return };
-            let before = lock(&seen).replace(now);
-            let Some((config, logins)) = before else { return };
-            if now.1 != logins {
+            let (config, logins) = changed(lock(&seen).replace(now), now);
+            if logins {
                 context.mcp.look_for_logins();
             }
-            if now.0 != config {
+            if config {
                 // Nothing of it is taken before the person has seen it. The screen is gone: nobody waits.
                 let _ = replies.send(Msg::Server(ServerFact::ConfigChanged)).await;
             }
         });
     }
+}
+
+/// Whether the configuration, and the logins, are to be read anew. The first look says so of both: what was written after they
+/// were read, and before that look, is told by nothing else.
+fn changed(before: Option<Stamps>, now: Stamps) -> (bool, bool) {
+    (before.is_none_or(|before| before.0 != now.0), before.is_none_or(|before| before.1 != now.1))
 }
 
 fn stamps(paths: &Paths) -> Stamps {
@@ -57,4 +62,25 @@ fn stamps(paths: &Paths) -> Stamps {
         Some((about.modified().ok()?, about.len()))
     };
     (stamp(paths.config()), stamp(paths.mcp_tokens()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_look_misses_nothing_that_was_written_before_it() {
+        let stamp = |size| Some((SystemTime::UNIX_EPOCH, size));
+        let seen = (stamp(1), None);
+        for (before, now, told) in [
+            (None, seen, (true, true)),
+            (None, (None, None), (true, true)),
+            (Some(seen), seen, (false, false)),
+            (Some(seen), (stamp(2), None), (true, false)),
+            (Some(seen), (stamp(1), stamp(1)), (false, true)),
+            (Some(seen), (None, None), (true, false)),
+        ] {
+            assert_eq!(changed(before, now), told, "{before:?} {now:?}");
+        }
+    }
 }

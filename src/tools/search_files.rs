@@ -300,7 +300,11 @@ impl SearchCall {
                 } else {
                     result.fields.insert("files".into(), counts.map(|(name, _)| Value::String(name)).collect());
                 }
-                result.text = page.iter().map(|hits| self.shown(&hits.path)).collect::<Vec<_>>().join("\n");
+                let row = |hits: &&grep::FileHits| match query.mode {
+                    Mode::Count => format!("{}: {}", self.shown(&hits.path), hits.matches),
+                    Mode::Lines | Mode::Files => self.shown(&hits.path),
+                };
+                result.text = page.iter().map(row).collect::<Vec<_>>().join("\n");
             }
         }
     }

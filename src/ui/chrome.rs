@@ -20,6 +20,8 @@ use ratatui::layout::Rect;
 
 /// Columns from which on the clocks of the status bar are named.
 const ROOMY: u16 = 120;
+/// Under this width a badge is a word, and a turn has one clock.
+const TIGHT: u16 = 60;
 
 /// The word for an effort.
 pub fn effort(effort: Effort) -> &'static str {
@@ -197,28 +199,34 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     }
     paint.tone(area, Slot::StatusBar);
     let end = area.right().saturating_sub(2);
+    let hints = hints::footer(model);
+    // What is told leaves room for the first key: while a turn runs, the one that stops it.
+    let running = matches!(model.tab.turn, TurnStatus::Running(_));
+    let told = end.saturating_sub(hints.first().filter(|_| running).map_or(0, |hint| wide(hint) + 3));
+    let short = area.width < TIGHT;
     let approvals = model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
         Approvals::Manual => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.
         Approvals::Smart if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
-            (" auto: no model, all is asked ", Slot::BadgeGood)
+            (if short { " auto: no model " } else { " auto: no model, all is asked " }, Slot::BadgeGood)
         }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
+        Approvals::Off if short => (" yolo ", Slot::BadgeBad),
         Approvals::Off => (" yolo: little is asked ", Slot::BadgeBad),
     };
-    let mut x = paint.put(area.x + 1, area.y, end, word, paint.slot(badge)).saturating_sub(1);
+    let mut x = paint.put(area.x + 1, area.y, told.saturating_sub(1), word, paint.slot(badge)).saturating_sub(1);
     if let Some((word, keys)) = vi::sign(model) {
-        x = paint.put(x + 2, area.y, end, word, paint.slot(Slot::StatusStrong));
+        x = paint.put(x + 2, area.y, told.saturating_sub(x + 2), word, paint.slot(Slot::StatusStrong));
         if !keys.is_empty() {
-            x = paint.put(x + 1, area.y, end, &keys, paint.role(Role::Accent));
+            x = paint.put(x + 1, area.y, told.saturating_sub(x + 1), &keys, paint.role(Role::Accent));
         }
     }
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {
-        if x + cells(width(text)) + 2 < end {
-            x = paint.put(x + 2, area.y, end.saturating_sub(x + 2), text, style);
+        if x + cells(width(text)) + 2 <= told {
+            x = paint.put(x + 2, area.y, told.saturating_sub(x + 2), text, style);
         }
     };
     part(paint, place(model), dim);
@@ -237,10 +245,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if let TurnStatus::Running(running) = &model.tab.turn {
         let step = format::clock(running.step_worked(model.now));
         let turn = format::clock(running.worked(model.now));
-        let text = match (running.step > 1, area.width >= ROOMY) {
-            (false, _) => turn,
-            (true, true) => format!("step {step} · turn {turn}"),
-            (true, false) => format!("{step} of {turn}"),
+        let text = match running.step > 1 && !short {
+            false => turn,
+            true if area.width >= ROOMY => format!("step {step} · turn {turn}"),
+            true => format!("{step} of {turn}"),
         };
         part(paint, &text, strong);
     }
@@ -264,16 +272,19 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if !model.mouse_captured {
         part(paint, "mouse released", strong);
     }
-    keys(model, paint, Rect { x: x + 3, width: end.saturating_sub(x + 3), ..area });
+    keys(hints, paint, Rect { x: x + 3, width: end.saturating_sub(x + 3), ..area });
+}
+
+/// Cells of a key and its word.
+fn wide((key, word): &hints::Hint) -> u16 {
+    cells(width(key) + 1 + width(word))
 }
 
 /// Keys that work here, at the right end; where not all fit, the most useful ones.
-fn keys(model: &Model, paint: &mut Paint<'_>, area: Rect) {
+fn keys(mut shown: Vec<hints::Hint>, paint: &mut Paint<'_>, area: Rect) {
     /// Cells between two.
     const GAP: u16 = 2;
-    let wide = |(key, word): &hints::Hint| cells(width(key) + 1 + width(word));
     let mut room = area.width + GAP;
-    let mut shown = hints::footer(model);
     shown.retain(|hint| {
         let wanted = wide(hint) + GAP;
         let fits = wanted <= room;

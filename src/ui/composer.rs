@@ -168,7 +168,8 @@ pub fn draw(
             mark(paint, place, shown, from, to);
         }
     }
-    if model.tab.composer.area.is_empty() {
+    // What its keys do is not said while a modal takes them.
+    if model.tab.composer.area.is_empty() && model.tab.modals.is_empty() {
         let text = if model.tab.processes.pane.taken_over {
             format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {

@@ -23,7 +23,7 @@ pub fn key_of(model: &Model, action: &str) -> String {
     model.keymap.keys_for(action).into_iter().next().unwrap_or_default()
 }
 
-/// Keys that work in this state, the most useful first.
+/// Keys that work in this state, the most useful first: the last ones are left out where there is little room.
 pub fn footer(model: &Model) -> Vec<Hint> {
     let fixed = |keys: &[(&str, &'static str)]| keys.iter().map(|(key, word)| ((*key).to_owned(), *word)).collect();
     // Modals read these keys themselves.
@@ -61,6 +61,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
                 fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
             }
             Modal::Rewind(_) => fixed(&[("↑↓", "choose"), ("Enter", "goes on"), ("Esc", "close")]),
+            // The edge of the card says what Esc does.
+            Modal::Question(question) if question.text.is_some() => fixed(&[("Enter", "answers")]),
             Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
                 fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
             }
@@ -90,6 +92,7 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         Pane::Composer => Vec::new(),
     };
     if running && model.tab.focus == Pane::Composer {
+        actions.push(("stop-turn", "stop"));
         let waits = matches!(&model.tab.turn, TurnStatus::Running(running) if running.retry.is_some());
         let (busy, empty) = (Busy::of(model), model.tab.composer.area.is_empty());
         match (waits && empty, empty && !model.tab.queue.is_empty()) {
@@ -104,12 +107,11 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     match model.tab.focus {
         Pane::Composer => {
             let usual = [("command-palette", "palette"), ("help", "keys"), ("session-browser", "sessions")];
-            let stop = running.then_some(("stop-turn", "stop"));
             let usual = usual.into_iter().take(if running || !model.tab.composer.area.is_empty() { 2 } else { 3 });
             // A pane that is open right above the prompt: how to get there.
             let is_next = model.tab.processes.pane.open && model.tab.queue.is_empty();
             let there = is_next.then_some(("focus-up", "terminal"));
-            actions.extend(stop.into_iter().chain(there).chain(usual));
+            actions.extend(there.into_iter().chain(usual));
         }
         // It comes back to the prompt first: there it stops the turn.
         _ if !taken_over => actions.push(("stop-turn", "back")),

@@ -118,19 +118,16 @@ fn beside(area: Rect, over: Option<Rect>) -> Rect {
     Rect { y: over.y - height, height, ..area }
 }
 
-/// Where a modal is placed: beside the sidebar where that leaves enough room, so that both can be read. One that may be docked
-/// leaves the status bar free.
+/// Where a modal is placed: over the status bar, which says the keys that it takes, and beside the sidebar where that leaves
+/// enough room, so that both can be read.
 fn modal_place(model: &Model, modal: &Modal, area: Rect, mode: Mode, status: Rect) -> Rect {
     let column = layout::column(model, area, mode);
-    match modal {
-        Modal::Sessions(_) | Modal::Rewind(_) => area,
-        Modal::Approval(_) => {
-            let width = if column.width < 96 { area.width } else { column.width };
-            Rect { width, height: area.height - status.height, ..area }
-        }
-        _ if column.width < 96 => area,
-        _ => column,
-    }
+    let width = match modal {
+        Modal::Sessions(_) | Modal::Rewind(_) => area.width,
+        _ if column.width < 96 => area.width,
+        _ => column.width,
+    };
+    Rect { width, height: area.height - status.height, ..area }
 }
 
 fn to_area(rect: Rect) -> Area {

@@ -16,7 +16,8 @@ use ratatui::layout::Rect;
 
 /// Columns of a pane that two terminals fit into.
 const TWO: u16 = 40;
-/// Cells of the names of tabs: of all where there is room, and where not, of the one that is shown and of the others.
+/// Cells of the names of tabs: of any at most, and where there is little room, of the one that is shown and of the others at
+/// least.
 const LONG: usize = 60;
 const SHOWN: usize = 28;
 const SHORT: usize = 16;
@@ -140,14 +141,23 @@ fn small(letter: char) -> char {
 /// A tab: its number and name, and the state of its process.
 struct Tab<'a> {
     process: &'a ProcessInfo,
-    label: String,
+    number: usize,
+    name: String,
     mark: String,
     role: Role,
+    /// It is the one that is shown.
+    current: bool,
 }
 
 impl Tab<'_> {
-    fn width(&self) -> u16 {
-        cells(width(&self.label) + width(&self.mark) + 1)
+    /// Its number and name, the name in so many cells at most.
+    fn label(&self, most: usize) -> String {
+        let most = if self.current { most.max(SHOWN) } else { most };
+        format!(" {} {} ", self.number, truncate_end(&self.name, most))
+    }
+
+    fn width(&self, most: usize) -> u16 {
+        cells(width(&self.label(most)) + width(&self.mark) + 1)
     }
 }
 
@@ -178,18 +188,13 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
         end = paint.right(end, area.y, &format!(" {words} "), paint.role(Role::Dim)).saturating_sub(1);
     }
     let room = end.saturating_sub(x);
-    let named = |name: usize, current: usize| -> Vec<Tab<'_>> {
-        let rows = model.tab.processes.rows.iter().enumerate();
-        let most = |process: &ProcessInfo| if Some(&process.id) == shown { current } else { name };
-        rows.map(|(index, process)| tab(model, index, process, room, most(process))).collect()
-    };
-    // Names are cut only where not all of them have room.
-    let mut tabs = named(LONG, LONG);
-    if tabs.iter().fold(0, |sum: u16, tab| sum.saturating_add(tab.width())) > room {
-        tabs = named(SHORT, SHOWN);
-    }
-    let current = tabs.iter().position(|tab| Some(&tab.process.id) == shown).unwrap_or(0);
+    let rows = model.tab.processes.rows.iter().enumerate();
+    let tabs: Vec<Tab<'_>> =
+        rows.map(|(index, process)| tab(model, index, process, room, Some(&process.id) == shown)).collect();
+    let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
     let (from, to) = window(&tabs, current, room);
+    // Names are cut only where not all of them have room, and take all that there is.
+    let most = (SHORT..=LONG).rev().find(|most| fits(&tabs, from, to, room, *most)).unwrap_or(SHORT);
     let dim = paint.role(Role::Dim);
     if from > 0 {
         x = paint.put(x, area.y, end.saturating_sub(x), &format!("‹{from} "), dim);
@@ -197,7 +202,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     for (index, tab) in tabs.iter().enumerate().take(to).skip(from) {
         let start = x;
         let style = paint.role(if index == current { Role::Strong } else { Role::Dim });
-        x = paint.put(x, area.y, end.saturating_sub(x), &tab.label, style);
+        x = paint.put(x, area.y, end.saturating_sub(x), &tab.label(most), style);
         let style = paint.role(tab.role);
         x = paint.put(x, area.y, end.saturating_sub(x), &format!("{} ", tab.mark), style);
         if index == current {
@@ -211,7 +216,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     }
 }
 
-fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, longest: usize) -> Tab<'a> {
+fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, current: bool) -> Tab<'a> {
     let (mark, role) = state(model, process);
     let name: String = if editor::is(model, &process.id) {
         "prompt".to_owned()
@@ -219,19 +224,27 @@ fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, lon
         process.command.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
     };
     // Number, mark and blanks around them, and the counts at both ends.
-    let most = usize::from(room).saturating_sub(width(&mark) + 14).max(4);
-    let name = truncate_end(&name, longest.min(most));
-    Tab { process, label: format!(" {} {name} ", index + 1), mark, role }
+    let all = model.tab.processes.rows.len();
+    let counts = if all > 1 { counts(all, all) } else { 0 };
+    let beside = usize::from(counts) + width(&mark) + (index + 1).to_string().len() + 4;
+    let most = usize::from(room).saturating_sub(beside).max(4);
+    Tab { process, number: index + 1, name: truncate_end(&name, LONG.min(most)), mark, role, current }
+}
+
+/// Cells of the counts of so many hidden tabs at both ends: `‹2 `, ` 3› `.
+fn counts(before: usize, after: usize) -> u16 {
+    let cells = |hidden: usize, signs: usize| if hidden > 0 { hidden.to_string().len() + signs } else { 0 };
+    (cells(before, 2) + cells(after, 3)) as u16
+}
+
+/// Whether some of the tabs fit, with counts of those that are hidden and names of so many cells at most.
+fn fits(tabs: &[Tab<'_>], from: usize, to: usize, room: u16, most: usize) -> bool {
+    tabs[from..to].iter().fold(counts(from, tabs.len() - to), |sum, tab| sum.saturating_add(tab.width(most))) <= room
 }
 
 /// The tabs that fit around the one that is shown: the first and the one after the last.
 fn window(tabs: &[Tab<'_>], current: usize, room: u16) -> (usize, usize) {
-    /// Cells of a count of hidden tabs.
-    const COUNT: u16 = 5;
-    let fits = |from: usize, to: usize| {
-        let counts = COUNT * (u16::from(from > 0) + u16::from(to < tabs.len()));
-        tabs[from..to].iter().fold(counts, |sum, tab| sum.saturating_add(tab.width())) <= room
-    };
+    let fits = |from: usize, to: usize| fits(tabs, from, to, room, SHORT);
     let (mut from, mut to) = (current.min(tabs.len()), (current + 1).min(tabs.len()));
     // Earlier ones first, so that the tabs stand still while they fit.
     while from > 0 && fits(from - 1, to) {

@@ -45,9 +45,11 @@ impl Home {
         self.more.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Writes `config.yaml`.
+    /// Writes `config.yaml` in one step, as editors do: a program that looks meanwhile sees no half of it.
     pub fn config(&self, text: &str) {
-        std::fs::write(self.hermes().join("config.yaml"), text).unwrap();
+        let new = self.hermes().join("config.yaml.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.hermes().join("config.yaml")).unwrap();
     }
 
     pub fn hermes(&self) -> PathBuf {

@@ -335,13 +335,36 @@ fn an_edited_command_is_shown_before_it_is_allowed() {
     assert!(decisions(&seen_at(&mut model, 3100, "<ret>")).is_empty(), "it is still looked at");
     preview(&mut model, 3200, "rm x", Verdict::Ask(vec![]));
     assert!(decisions(&seen_at(&mut model, 3300, "<ret>")).is_empty(), "it has just come");
-    assert!(decisions(&script_at(&mut model, 3700, "y")).is_empty(), "any other key goes back");
-    assert_eq!(previews(&seen_at(&mut model, 3710, "z<ret>")), ["rm xyz"], "and is typed, as what follows");
+    assert!(decisions(&script_at(&mut model, 3700, "yyz<left>")).is_empty(), "no other key says yes, or is typed");
+    assert_eq!(previews(&seen_at(&mut model, 3710, "<esc>yz<ret>")), ["rm xyz"], "the field goes on where it was left");
     assert_eq!(composer::text(&model.tab.composer), "", "nothing of it went astray");
     preview(&mut model, 3800, "rm x", Verdict::Ask(vec![]));
     assert!(decisions(&seen_at(&mut model, 4300, "<ret>")).is_empty(), "that was the line before");
     preview(&mut model, 4400, "rm xyz", Verdict::Ask(vec![]));
     assert_eq!(decisions(&seen_at(&mut model, 4900, "<ret>")), [&Decision::Edited("rm xyz".into())]);
+}
+
+/// Keys that were on their way to the field, or are meant as an answer, before and after the judgement.
+#[test]
+fn no_key_after_an_edit_is_typed_into_it_or_says_yes() {
+    for (waiting, held, quiet) in [("y", "", ""), ("", "y", ""), ("", "", "y"), ("y<ret>", "y<ret>", "yY -z<C-u>")] {
+        let mut model = asked("rm -rf build", Verdict::Ask);
+        let mut effects = script_at(&mut model, 2000, "e<C-u>rm x<ret>");
+        effects.extend(seen_at(&mut model, 2010, waiting));
+        preview(&mut model, 2100, "rm x", Verdict::Ask(vec![]));
+        effects.extend(seen_at(&mut model, 2200, held));
+        // Each of them moves the quiet on.
+        effects.extend(seen_at(&mut model, 2550, held));
+        effects.extend(seen_at(&mut model, 3000, quiet));
+        assert!(decisions(&effects).is_empty(), "{effects:?}");
+        let Some(Modal::Approval(modal)) = model.tab.modals.last() else { panic!("it is open") };
+        assert!(
+            matches!(&modal.stage, ApprovalStage::ConfirmingEdit(line, Judged::As(_)) if line == "rm x"),
+            "{modal:?}"
+        );
+        assert_eq!(composer::text(&model.tab.composer), "", "and none is text for the prompt");
+        assert_eq!(decisions(&seen_at(&mut model, 3100, "<ret>")), [&Decision::Edited("rm x".into())]);
+    }
 }
 
 fn previews(effects: &[Effect]) -> Vec<&str> {

@@ -50,8 +50,8 @@ pub struct Layout {
     pub selected_text: Option<String>,
     /// What the approval modal showed of its text.
     pub reading: Option<Reading>,
-    /// First row that the preview of a rewind showed.
-    pub preview: Option<usize>,
+    /// First line that was shown of a text that scrolls in the topmost modal: there it came to rest.
+    pub rest: Option<usize>,
     /// The conversation shows its first row.
     pub at_top: bool,
 }

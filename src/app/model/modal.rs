@@ -76,6 +76,23 @@ pub struct TrustModal {
 }
 
 impl Modal {
+    /// The first line that is shown of a text in it that scrolls and that the next frame brings to rest.
+    pub fn scroll(&mut self) -> Option<&mut usize> {
+        match self {
+            Modal::Text(text) => Some(&mut text.scroll),
+            Modal::Rewind(rewind) => Some(&mut rewind.scroll),
+            Modal::Trust(card) => Some(&mut card.scroll),
+            Modal::PolicyChanged(card) => Some(&mut card.scroll),
+            Modal::Approval(_)
+            | Modal::Question(_)
+            | Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_)
+            | Modal::Quit(_) => None,
+        }
+    }
+
     /// The text that is written in it and its cursor, in characters. A masked field is none: nothing of it is kept.
     pub fn field(&mut self) -> Option<(&mut String, &mut usize)> {
         if !self.has_field() {
@@ -132,7 +149,8 @@ pub struct ApprovalModal {
     pub offer: usize,
     /// Cursor in the text of the stage, in characters.
     pub cursor: usize,
-    /// Enter says nothing until this time (milliseconds since the epoch): what it would allow has just come.
+    /// The edited command takes no key but Esc until this time (milliseconds since the epoch): how it is judged has just come.
+    /// Every key moves it on.
     pub held_until: i64,
     /// The last key was a letter that means nothing here: it is said what does.
     pub stray: bool,
@@ -205,7 +223,7 @@ pub enum ApprovalStage {
     Reason(String),
     /// The command, being edited.
     Editing(String),
-    /// The edited command; Enter allows it, any other key goes back to the field.
+    /// The edited command; Enter allows it, Esc goes back to the field.
     ConfirmingEdit(String, Judged),
     /// Little is asked any more in this session: Enter says yes.
     ConfirmingYolo,

@@ -216,7 +216,7 @@ fn pages_read_on_in_the_preview_and_a_frame_says_where_it_ends() {
     script(&mut model, "<pgdn><pgdn>");
     assert_eq!(scroll(&mut model), 16);
     assert_eq!(modal(&mut model).map(|modal| modal.selected), Some(1), "the list stands still");
-    let layout = crate::app::model::layout::Layout { preview: Some(5), ..Default::default() };
+    let layout = crate::app::model::layout::Layout { rest: Some(5), ..Default::default() };
     update(&mut model, 0, Msg::Drawn(Box::new(layout)));
     assert_eq!(scroll(&mut model), 5);
     script(&mut model, "<ret><pgup>");

@@ -36,6 +36,15 @@ fn one_is_watched_without_a_clock_and_a_failed_wait_is_tried_again() {
         Command::new("sh").args(["-c", script]).env(MARK, &id.0).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut second = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(leader.stdout.take().unwrap()), &mut second).unwrap();
+    // Between two programs a process has no environment to be found by.
+    let stop = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    for pid in [&leader.id().to_string(), second.trim()] {
+        let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        while read("cmdline") != b"sleep\x00600\x00" || !String::from_utf8_lossy(&read("environ")).contains(&id.0) {
+            assert!(std::time::Instant::now() < stop, "it is no other program yet");
+            std::thread::yield_now();
+        }
+    }
     let (exec, _events) = Exec::new(ExecOptions { login_env: false, ..ExecOptions::default() });
     let (wake_reader, wake) = std::io::pipe().unwrap();
     let identity = Identity::of(leader.id()).unwrap();

@@ -69,6 +69,8 @@ async fn other_modes() {
     assert_eq!(files["files"], json!(["a.rs", "sub/b.rs", "sub/c.txt"]));
     let counts = search(&bench, json!({"pattern": "fn", "output_mode": "count"})).await;
     assert_eq!(counts["counts"], json!({"a.rs": 2, "sub/b.rs": 2}));
+    let shown = bench.call("search_files", json!({"pattern": "fn", "output_mode": "count"})).await.view.output;
+    assert_eq!(shown, "a.rs: 2\nsub/b.rs: 2", "the person sees them too");
     let globbed = search(&bench, json!({"pattern": "one", "file_glob": "*.txt"})).await;
     assert_eq!(globbed["matches"][0]["path"], "sub/c.txt");
     let below = search(&bench, json!({"pattern": "one", "path": "sub", "file_glob": "*.{rs,py}"})).await;

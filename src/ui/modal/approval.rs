@@ -165,10 +165,11 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
     let command = matches!(approval.intent, Intent::Command { .. });
     let keys = match &state.stage {
         _ if inert => "answers after a quiet moment",
-        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "any key goes back to the field",
+        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "Esc goes back to the field",
         ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
-            "any key goes back to the field"
+            "Esc goes back to the field"
         }
+        ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "answers after a quiet moment",
         _ if state.read.refused && !state.read.whole => "see all of it first",
         ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
         ApprovalStage::Choosing if state.stray => "d denies with a reason",
@@ -180,7 +181,8 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
         ApprovalStage::ConfirmingYolo => "Enter says yes · Esc goes back",
         ApprovalStage::Reason(_) => "Enter denies · Esc goes back",
         ApprovalStage::Editing(_) => "Enter shows it once more · Esc goes back",
-        ApprovalStage::ConfirmingEdit(..) => "Enter allows it · any other key goes back",
+        ApprovalStage::ConfirmingEdit(..) if state.stray => "Enter allows it · Esc edits it",
+        ApprovalStage::ConfirmingEdit(..) => "Enter allows it · Esc goes back to the field",
     };
     keys.to_owned()
 }

@@ -19,8 +19,8 @@ use crate::app::Model;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::{Modal, PickerKind};
 use crate::config::theme::Slot;
-use crate::text::Role;
 use crate::text::width::{fit_end, truncate_end, width};
+use crate::text::{Line, Role};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
@@ -42,9 +42,9 @@ pub fn draw(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let screen = paint.buffer.area;
-    // The status bar says which keys the modal takes. What one has to read to answer does not step back.
+    // What one has to read to answer does not step back.
     if !docked {
-        backdrop(paint, Rect { height: screen.height.saturating_sub(1), ..screen }, modal);
+        backdrop(paint, Rect { height: area.bottom(), ..screen }, modal);
     }
     match modal {
         Modal::Approval(state) => approval::draw(model, state, paint, area, docked, layout),
@@ -71,6 +71,19 @@ fn backdrop(paint: &mut Paint<'_>, area: Rect, modal: &Modal) {
     }
 }
 
+/// The line that a text begins with when its end fills a window of so many rows: it scrolls no further. 0: all of it fits.
+fn last_first(lines: &[Line], window: usize, rows: impl Fn(&Line) -> usize) -> usize {
+    let mut used = 0;
+    for (index, line) in lines.iter().enumerate().rev() {
+        used += rows(line);
+        if used > window {
+            // A line that is longer than the window is shown from its beginning.
+            return (index + 1).min(lines.len() - 1);
+        }
+    }
+    0
+}
+
 /// The frame of a modal: title and note in its upper line, a hint in its lower one.
 struct Frame<'a> {
     title: &'a str,
@@ -89,6 +102,8 @@ struct Frame<'a> {
 
 /// Cells beside a frame in which nothing can be read.
 const SLIVERS: u16 = 12;
+/// Rows under a frame that are no pane any more.
+const STRIP: u16 = 3;
 
 impl Default for Frame<'_> {
     fn default() -> Self {
@@ -106,7 +121,9 @@ impl Frame<'_> {
         let usual = if self.usual > 0 { tall(self.usual.saturating_add(1)) } else { height };
         let spare = (area.width - width, area.height - height);
         let top = (area.height - usual) * 2 / 5;
-        let (x, y) = match (self.aside, self.low) {
+        // A tall one stands on the floor: a row of the panes under it would look like its own.
+        let low = self.low || area.height - usual - top <= STRIP;
+        let (x, y) = match (self.aside, low) {
             (true, _) => (spare.0.saturating_sub(2), spare.1.min(2)),
             (false, true) => (spare.0 / 2, spare.1),
             (false, false) => (spare.0 / 2, top.min(spare.1)),

@@ -51,7 +51,7 @@ pub fn draw(
         wrap_into(&mut note, &[Span::new(line, Role::Careful)], Ground::Base, &how);
     }
     // The list keeps a few rows on a low screen.
-    let fits = usize::from(area.height.saturating_sub(8)).saturating_sub(lines.len().min(6)).clamp(1, 5);
+    let fits = usize::from(area.height.saturating_sub(7)).saturating_sub(lines.len().min(6)).clamp(1, 5);
     if note.len() > fits {
         note.truncate(fits);
         if let Some(last) = note.last_mut() {
@@ -59,7 +59,7 @@ pub fn draw(
         }
     }
     let note_rows = if note.is_empty() { 0 } else { cells(note.len()) + 1 };
-    let most = usize::from(area.height.saturating_sub(7 + note_rows)).max(3);
+    let most = usize::from(area.height.saturating_sub(6 + note_rows)).max(3);
     let body = lines.len().clamp(1, most.min(20));
     let count = format!("{} of {}", state.matches.len(), state.items.len());
     let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };

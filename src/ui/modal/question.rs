@@ -33,8 +33,9 @@ pub fn draw(
     }
     rows.extend(wrapped.drain(..).map(|row| (row, None)));
     rows.push((Row::blank(), None));
-    let own = "Answer in your own words";
-    let choices = question.choices.iter().map(String::as_str).chain(question.allow_freetext.then_some(own));
+    // Without choices there is nothing but the field.
+    let own = (question.allow_freetext && !question.choices.is_empty()).then_some("Answer in your own words");
+    let choices = question.choices.iter().map(String::as_str).chain(own);
     for (index, choice) in choices.enumerate() {
         let chosen = index == state.selected;
         let number = format!("{}{} ", if chosen { "▸ " } else { "  " }, index + 1);
@@ -45,9 +46,13 @@ pub fn draw(
         wrap_into(&mut wrapped, &[Span::new(choice, role)], Ground::Base, &how);
         rows.extend(wrapped.drain(..).map(|row| (row, Some(index))));
     }
-    let fields = u16::from(state.text.is_some()) * 2;
+    // A blank row over the field, where the text above leaves none.
+    let blank = u16::from(!question.choices.is_empty());
+    let fields = state.text.as_ref().map_or(0, |_| 1 + blank);
     let foot = if state.inert_until > model.now {
         "answers after a quiet moment".to_owned()
+    } else if state.text.is_some() && !question.choices.is_empty() {
+        "Esc goes back".to_owned()
     } else {
         super::approval::later(model)
     };

@@ -34,7 +34,7 @@ pub fn draw(
         "PgDn reads on · Enter goes on · Esc"
     };
     let frame = Frame { title, note, foot, ..Frame::default() };
-    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
+    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
     if let Some(confirm) = &state.confirm {
         draw_confirm(state, confirm, paint, place, layout);
         return None;
@@ -52,7 +52,7 @@ pub fn draw(
             draw_point(model, paint, first, second, point, index == state.selected);
         }
     });
-    layout.preview = draw_preview(state, paint, preview);
+    layout.rest = draw_preview(state, paint, preview);
     caret
 }
 
@@ -91,7 +91,7 @@ fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>
     };
     paint.line(row(text, 0), &head);
     let place_of_text = Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text };
-    layout.preview = draw_preview(state, paint, place_of_text);
+    layout.rest = draw_preview(state, paint, place_of_text);
     for (index, choice) in choices.iter().enumerate() {
         let line = row(place, place.height - rows + index as u16);
         if *choice == confirm.selected {

@@ -25,7 +25,7 @@ pub fn draw(
     let count = format::plural(state.rows.len() as u64, "session", "sessions");
     let foot = "Enter resumes · Tab all or here · Del removes · Esc";
     let frame = Frame { title, note: &count, foot, ..Frame::default() };
-    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(6));
+    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
     let empty = match (state.loading, state.query.is_empty()) {
         (true, _) => "looking…",
         (false, true) => "no sessions yet",

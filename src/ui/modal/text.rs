@@ -1,13 +1,13 @@
 //! Text to read: help, reports, the whole of something.
 
-use super::Frame;
+use super::{Frame, last_first};
 use crate::app::Model;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::TextModal;
 use crate::app::model::selection::Surface;
 use crate::text::width::width;
 use crate::text::wrap::{Row, Wrap, wrap_into};
-use crate::text::{Place, Role, Span};
+use crate::text::{Line, Place, Role, Span};
 use crate::ui::flat;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
@@ -24,29 +24,21 @@ pub fn draw(
     let columns = cells(natural).clamp(30, 100).min(area.width.saturating_sub(10)).max(12);
     let mut rows: Vec<Row> = Vec::new();
     let mut places: Vec<Place> = Vec::new();
-    let mut skipped = 0;
-    let window = usize::from(area.height.saturating_sub(5)).max(1);
-    // Only what may be seen is wrapped: the lines before the first row count as one row each.
-    let first = state.scroll.min(state.lines.len().saturating_sub(1));
+    let window = usize::from(area.height.saturating_sub(4)).max(1);
+    // Only what may be seen is wrapped: the end of the text, to know how far it scrolls, and what is in view.
+    let last = last_first(&state.lines, window, |line| wrapped(line, columns).len());
+    let first = state.scroll.min(last);
+    layout.rest = Some(first);
     for (number, line) in state.lines.iter().enumerate().skip(first) {
         if rows.len() > window {
-            skipped += 1;
-            continue;
+            break;
         }
-        // The words after a key or a mark hang in their own column, others where their line begins.
-        let hang = match line.spans.as_slice() {
-            [first, _, ..] if first.text.ends_with(' ') => width(&first.text),
-            [first, ..] => column(&first.text, usize::from(columns) / 2),
-            [] => 0,
-        };
-        let hang = if hang * 2 < usize::from(columns) { hang } else { 0 };
-        let rest = [Span::new(" ".repeat(hang), Role::Text)];
-        let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
-        wrap_into(&mut rows, &line.spans, line.ground, &how);
-        let count = (rows.len() - places.len()) as i32;
+        let parts = wrapped(line, columns);
+        let count = parts.len() as i32;
         places.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
+        rows.extend(parts);
     }
-    let foot = if first > 0 || skipped > 0 {
+    let foot = if last > 0 {
         // Lines that are on the screen to their end.
         let shown = places.iter().take(window).filter(|place| place.part == 0).count();
         let percent = (first + shown) * 100 / state.lines.len().max(1);
@@ -55,7 +47,7 @@ pub fn draw(
         "Esc".to_owned()
     };
     let frame = Frame { title: &state.title, foot: &foot, ..Frame::default() };
-    let all = if first > 0 || skipped > 0 { window } else { rows.len() + 1 };
+    let all = if last > 0 { window } else { rows.len() + 1 };
     let place = frame.draw(paint, area, columns, cells(all).saturating_add(1));
     // A blank row above.
     let place = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
@@ -68,6 +60,22 @@ pub fn draw(
         flat::finish(model, paint, Surface::Modal, &places.into_iter().zip(rows).collect(), layout);
     }
     None
+}
+
+/// The rows of a line.
+fn wrapped(line: &Line, columns: u16) -> Vec<Row> {
+    // The words after a key or a mark hang in their own column, others where their line begins.
+    let hang = match line.spans.as_slice() {
+        [first, _, ..] if first.text.ends_with(' ') => width(&first.text),
+        [first, ..] => column(&first.text, usize::from(columns) / 2),
+        [] => 0,
+    };
+    let hang = if hang * 2 < usize::from(columns) { hang } else { 0 };
+    let rest = [Span::new(" ".repeat(hang), Role::Text)];
+    let how = Wrap { width: usize::from(columns), rest: &rest, ..Wrap::default() };
+    let mut rows = Vec::new();
+    wrap_into(&mut rows, &line.spans, line.ground, &how);
+    rows
 }
 
 /// Where the last column of a line of plain text begins, when that is left of a limit: columns stand two blanks apart.

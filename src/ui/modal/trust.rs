@@ -1,7 +1,7 @@
 //! The card before a folder's things run: what they are, what changed, and two answers of which no is the default; and
 //! the drawing that it shares with other cards.
 
-use super::Frame;
+use super::{Frame, last_first};
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::TrustModal;
 use crate::config::theme::Slot;
@@ -52,19 +52,17 @@ impl Card<'_> {
     pub fn draw(&self, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
         let columns = 96.min(area.width.saturating_sub(10)).max(12);
         // The answers, a blank row over them and one at the top.
-        let window = usize::from(area.height).saturating_sub(7 + self.answers.len()).max(1);
+        let window = usize::from(area.height).saturating_sub(6 + self.answers.len()).max(1);
+        let last = last_first(self.lines, window, |line| wrapped(line, columns).len());
+        let first = self.scroll.min(last);
+        layout.rest = Some(first);
+        let more = last > 0;
         let mut rows: Vec<Row> = Vec::new();
-        let first = self.scroll.min(self.lines.len().saturating_sub(1));
-        let mut more = first > 0;
         for line in self.lines.iter().skip(first) {
             if rows.len() >= window {
-                more = true;
                 break;
             }
-            // What would run stands as it is written, sentences break between words.
-            let verbatim = line.spans.first().is_some_and(|span| span.text.starts_with("  "));
-            let how = Wrap { width: usize::from(columns), verbatim, ..Wrap::default() };
-            wrap_into(&mut rows, &line.spans, line.ground, &how);
+            rows.extend(wrapped(line, columns));
         }
         let foot = match (self.inert, more) {
             (true, _) => "answers after a quiet moment".to_owned(),
@@ -91,4 +89,14 @@ impl Card<'_> {
             layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
         }
     }
+}
+
+/// The rows of a line.
+fn wrapped(line: &Line, columns: u16) -> Vec<Row> {
+    // What would run stands as it is written, sentences break between words.
+    let verbatim = line.spans.first().is_some_and(|span| span.text.starts_with("  "));
+    let how = Wrap { width: usize::from(columns), verbatim, ..Wrap::default() };
+    let mut rows = Vec::new();
+    wrap_into(&mut rows, &line.spans, line.ground, &how);
+    rows
 }

@@ -1,6 +1,7 @@
 //! Screens drawn to a buffer: what they show at each size, that no size breaks them, and how little is laid out again.
 
 mod approvals;
+mod cards;
 mod fixture;
 mod lists;
 mod modals;

@@ -251,6 +251,27 @@ fn the_shown_tab_is_on_every_screen() {
 }
 
 #[test]
+fn no_name_of_a_tab_is_cut_beside_room_that_nothing_uses() {
+    for count in 1..12 {
+        for columns in 40..90 {
+            let mut model = with_processes(count, count / 2);
+            model.tab.processes.pane.taken_over = false;
+            for (index, row) in model.tab.processes.rows.iter_mut().enumerate() {
+                row.command = "word ".repeat(1 + index % 5 * 2);
+            }
+            let (text, layout) = screen(&model, &mut ViewCache::default(), columns, 24);
+            let tabs = layout.targets.iter().filter(|(_, hit)| matches!(hit, Hit::ShowProcess(_)));
+            let ends: Vec<u16> = tabs.map(|(area, _)| area.x + area.width).collect();
+            let line = tab_line(&layout, &text);
+            let hidden = usize::from(line.contains('›'));
+            let spare = usize::from(columns - 2 - ends.last().expect("a tab"));
+            // Less than a cell for each of them, and a count.
+            assert!(!line.contains('…') || spare < ends.len() + hidden * 5, "{columns} {spare}: {line}");
+        }
+    }
+}
+
+#[test]
 fn a_program_that_needs_a_screen_gets_it() {
     let rows = |model: &Model, size: (u16, u16)| {
         let (_, layout) = screen(model, &mut ViewCache::default(), size.0, size.1);
