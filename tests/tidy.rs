@@ -26,6 +26,9 @@ fn allowed(room: &str) -> Option<Vec<&'static str>> {
         "agent" => &["agent", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config"],
         "app" => &["app", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "exec", "llm"],
+        "engine" => {
+            &["engine", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "llm", "context", "config"]
+        }
         "runtime" | "cli" | "main" | "lib" => return None,
         other => panic!("{other} is not in the import table of tests/tidy.rs"),
     });

@@ -117,7 +117,7 @@ pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
 mod tests {
     use super::*;
     use crate::app::msg::Msg;
-    use crate::app::tests::{key, model, opened, script};
+    use crate::app::tests::{key, model, script};
     use crate::app::update;
 
     fn saved(effects: &[Effect]) -> Vec<&str> {
@@ -160,17 +160,5 @@ mod tests {
         loaded(&mut model, None, "stored".into());
         assert_eq!(composer::text(&model.tab.composer), "typed");
         assert_eq!(model.tab.composer.drafts, ["stored"]);
-    }
-
-    #[test]
-    fn drafts_belong_to_their_session() {
-        let mut model = model();
-        opened(&mut model, "one", &["earlier prompt"]);
-        script(&mut model, "half a thought");
-        let effects = opened(&mut model, "two", &["other"]);
-        assert_eq!(saved(&effects), ["half a thought"]);
-        assert!(effects.iter().any(|effect| matches!(effect,
-            Effect::Store(StoreJob::LoadDraft { session: Some(id), .. }) if id.0 == "two")));
-        assert_eq!(composer::text(&model.tab.composer), "");
     }
 }

@@ -150,6 +150,7 @@ mod tests {
         let mut model = ready();
         opened(&mut model, "s", &[]);
         crate::app::items::opened(&mut model, vec![user(5, "five"), user(6, "six")]);
+        update(&mut model, 0, Msg::Woke);
         let anchor = Position::Anchor { cell: model.tab.transcript.cells[0].id, row: 0 };
         let drawn = || Msg::Drawn(Box::new(Layout { at_top: true, position: anchor, ..Layout::default() }));
         let job = StoreJob::LoadOlder { session: "s".into(), before: ItemId(5), limit: PAGE };

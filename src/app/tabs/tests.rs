@@ -110,7 +110,10 @@ fn what_happens_behind_shows_as_a_sign_and_one_key_goes_there() {
     script(&mut model, "<f4>");
     assert_eq!(shown(&model), Some("s"));
     assert!(matches!(model.tab.modals.last(), Some(Modal::Question(_))), "{:?}", model.tab.modals);
+    // It opened by itself: keys count once it was quiet.
+    update(&mut model, 5000, Msg::Woke);
     script(&mut model, "<esc><A-2>");
+    assert_eq!(shown(&model), Some("t"));
     tell(&mut model, "s", AgentEvent::QuestionClosed(QuestionId(1)));
     tell(&mut model, "s", finished(TurnEnd::Provider("no key".into())));
     assert_eq!(states(&model), [TabState::Failed, TabState::Idle]);

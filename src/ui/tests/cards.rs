@@ -34,7 +34,12 @@ fn with_text(lines: usize, words: usize) -> Vec<Model> {
         TrustModal { card: TrustCard::default(), lines: lines.clone(), scroll: 0, inert_until: 0, agreed: false };
     let frozen = FrozenModal { lines, scroll: 0, inert_until: 0, selected: FrozenChoice::Later };
     let all = [Modal::Text(text), Modal::Trust(Box::new(trust)), Modal::PolicyChanged(Box::new(frozen))];
-    all.map(|modal| Model { modals: vec![modal], ..busy() }).into()
+    all.map(|modal| {
+        let mut model = busy();
+        model.tab.modals = vec![modal];
+        model
+    })
+    .into()
 }
 
 #[test]
