@@ -1,6 +1,7 @@
 //! The command line: what `docs/CLI.md` describes. One file a group of commands.
 
 pub mod approvals;
+mod build;
 mod chat;
 pub mod config;
 pub mod debug;
@@ -19,9 +20,10 @@ pub mod setup;
 pub mod skins;
 pub mod tools;
 
+pub use build::{Build, commit};
 pub use seal::seal;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
@@ -158,8 +160,8 @@ struct ChatCommand {
     chat: ChatArgs,
 }
 
-/// Runs the program; returns the exit code.
-pub fn main() -> i32 {
+/// Runs the program, which was built like this; returns the exit code.
+pub fn main(build: Build) -> i32 {
     if let Some(link) = seal::is_helper() {
         let prompt = std::env::args_os().nth(1).unwrap_or_default().to_string_lossy().into_owned();
         return crate::exec::ask_for_helper(&link, &prompt, &mut io::stdout(), &mut io::stderr());
@@ -168,7 +170,7 @@ pub fn main() -> i32 {
     if let Some(args) = plugins::external(&words).filter(|_| !is_ours(&words)) {
         return ended(setup::block_on(plugins::main(args, &mut io::stdout())));
     }
-    let cli = match Cli::try_parse() {
+    let cli = match parse(build) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version go to standard output and are no error.
@@ -178,6 +180,12 @@ pub fn main() -> i32 {
         }
     };
     ended(run(cli))
+}
+
+fn parse(build: Build) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command().version(build.to_string());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Whether the first word is a subcommand of the program itself: no plugin takes its place.

@@ -27,6 +27,7 @@ mod mcp_many;
 mod mcp_official;
 mod one_terminal;
 mod own_keys;
+mod packages;
 mod panes;
 mod permissions;
 mod person;
