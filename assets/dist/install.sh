@@ -19,13 +19,17 @@ while [ $# -gt 0 ]; do
     -h | --help) printf '%s\n' "$usage" && exit 0 ;;
     --to) [ $# -gt 1 ] || refuse '--to needs a folder'; to=$2 && shift ;;
     --to=*) to=${1#--to=} ;;
-    -*) refuse "$1 is no option. $usage" ;;
-    *) if [ -z "$archive" ]; then archive=$1; elif [ -z "$sum" ]; then sum=$1; else refuse "one argument too many: $1. $usage"; fi ;;
+    -*) refuse "$1 is no option.
+$usage" ;;
+    *) if [ -z "$archive" ]; then archive=$1; elif [ -z "$sum" ]; then sum=$1; else refuse "one argument too many: $1.
+$usage"; fi ;;
     esac
     shift
 done
-[ -n "$archive" ] || refuse "no archive was named. $usage"
-[ -n "$sum" ] || refuse "no SHA-256 was given, and without it nobody knows what the archive is. $usage"
+[ -n "$archive" ] || refuse "no archive was named.
+$usage"
+[ -n "$sum" ] || refuse "no SHA-256 was given, and without it nobody knows what the archive is.
+$usage"
 [ -n "$to" ] || to=${HOME:?install.sh: HOME is not set; say where with --to DIR}/.local/bin
 
 if [ -f "$sum" ]; then sum=$(cut -d ' ' -f 1 <"$sum"); fi

@@ -96,10 +96,15 @@ mod tests {
     fn what_version_says() {
         let build = |commit| Build { commit, profile: "dist", target: "x86_64-unknown-linux-musl" }.to_string();
         let version = env!("CARGO_PKG_VERSION");
-        assert_eq!(build(Some(NEW)), format!("{version} (commit 3f2a9c1d07b2, dist build for x86_64-unknown-linux-musl)"));
+        assert_eq!(
+            build(Some(NEW)),
+            format!("{version} (commit 3f2a9c1d07b2, dist build for x86_64-unknown-linux-musl)")
+        );
         assert_eq!(
             build(None),
-            format!("{version} (commit unknown, built from sources without git, dist build for x86_64-unknown-linux-musl)")
+            format!(
+                "{version} (commit unknown, built from sources without git, dist build for x86_64-unknown-linux-musl)"
+            )
         );
     }
 }

@@ -56,7 +56,7 @@ enum When {
 }
 
 static LOW_RISK: LazyLock<Option<LowRisk>> =
-    LazyLock::new(|| serde_saphyr::from_str(include_str!("../../assets/policy/low-risk.yaml")).ok());
+    LazyLock::new(|| super::table::read("low-risk.yaml", include_str!("../../assets/policy/low-risk.yaml")).ok());
 
 /// Whether all that a question is about comes back by itself, so that a model may answer it. False for whatever is always
 /// asked or refused, for a reason that the table does not name, and for paths that leave the working folder of the call or

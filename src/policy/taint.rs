@@ -35,10 +35,8 @@ struct Lists {
     print: Vec<String>,
 }
 
-static LISTS: LazyLock<Result<Lists, String>> = LazyLock::new(|| {
-    let text = include_str!("../../assets/policy/taint.yaml");
-    serde_saphyr::from_str(text).map_err(|error| format!("assets/policy/taint.yaml: {error}"))
-});
+static LISTS: LazyLock<Result<Lists, String>> =
+    LazyLock::new(|| super::table::read("taint.yaml", include_str!("../../assets/policy/taint.yaml")));
 
 /// Where untrusted text of a session came from, and where more of it lies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

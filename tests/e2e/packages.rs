@@ -56,7 +56,10 @@ impl Packed {
     /// A program that leaves nothing outside of this folder.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(self.temp.path()).env("npm_config_cache", self.path("npm")).env("PIP_CONFIG_FILE", "/dev/null");
+        command
+            .current_dir(self.temp.path())
+            .env("npm_config_cache", self.path("npm"))
+            .env("PIP_CONFIG_FILE", "/dev/null");
         command.env("PIP_DISABLE_PIP_VERSION_CHECK", "1").env("npm_config_update_notifier", "false");
         command
     }
@@ -71,7 +74,9 @@ impl Packed {
 #[test]
 fn version_names_commit_and_build() {
     let said = version(binary());
-    let parts = regex::Regex::new(r"^hermes \S+ \(commit (?:unknown, built from sources without git|([0-9a-f]{12})), \w+ build for \S+\)\n$");
+    let parts = regex::Regex::new(
+        r"^hermes \S+ \(commit (?:unknown, built from sources without git|([0-9a-f]{12})), \w+ build for \S+\)\n$",
+    );
     let found = parts.unwrap().captures(&said).unwrap_or_else(|| panic!("{said:?}"));
     if let Some(commit) = found.get(1).filter(|_| root().join(".git").exists()) {
         let object = format!("{}^{{commit}}", commit.as_str());
@@ -94,7 +99,11 @@ fn the_build_script_works_with_git_and_without() {
     run(Command::new("rustc").args(["--edition", "2024", "-o"]).arg(&script).arg(root().join("assets/dist/build.rs")));
     let said = || {
         let mut command = Command::new(&script);
-        command.env("CARGO_MANIFEST_DIR", &sources).env("OUT_DIR", &out).env("TARGET", "a-target").env("PROFILE", "release");
+        command
+            .env("CARGO_MANIFEST_DIR", &sources)
+            .env("OUT_DIR", &out)
+            .env("TARGET", "a-target")
+            .env("PROFILE", "release");
         run(&mut command)
     };
 
@@ -115,8 +124,12 @@ fn the_build_script_works_with_git_and_without() {
     let linked = said();
     assert!(linked.contains("/main/logs/HEAD\n"), "{linked}");
     for text in [with, linked] {
-        let watched: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed=")).collect();
-        assert!(watched[0] == "assets/dist/build.rs" && watched[1].ends_with("/config") && watched.len() == 2, "{text}");
+        let watched: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed=")).collect();
+        assert!(
+            watched[0] == "assets/dist/build.rs" && watched[1].ends_with("/config") && watched.len() == 2,
+            "{text}"
+        );
     }
 }
 
@@ -193,10 +206,17 @@ fn an_archive_is_installed_when_it_is_the_one_meant() {
     // Any other hash: nothing happens.
     let wrong = install(path, &sum.replace(&sum[..1], if sum.starts_with('0') { "1" } else { "0" }), &to);
     let said = text(&wrong.stderr);
-    assert!(!wrong.status.success() && said.contains("is not the archive that was meant") && said.contains(&sum), "{said}");
+    assert!(
+        !wrong.status.success() && said.contains("is not the archive that was meant") && said.contains(&sum),
+        "{said}"
+    );
     for bad in ["", "abc", "not a hash", &format!("{sum}00")] {
         let refused = install(path, bad, &to);
-        assert!(!refused.status.success() && text(&refused.stderr).contains("SHA-256"), "{bad:?}: {}", text(&refused.stderr));
+        assert!(
+            !refused.status.success() && text(&refused.stderr).contains("SHA-256"),
+            "{bad:?}: {}",
+            text(&refused.stderr)
+        );
     }
     assert!(!to.exists());
 
@@ -228,7 +248,11 @@ fn an_archive_for_another_machine_is_refused() {
     let here = |flag: &str| run(Command::new("uname").arg(flag)).trim().to_owned();
     let (system, machine) = (here("-s"), here("-m"));
     for (platform, program, why) in [
-        (format!("system {system}\nmachine pdp11\nglibc none\n"), "#!/bin/sh\n", "is for Linux on pdp11, and this machine is"),
+        (
+            format!("system {system}\nmachine pdp11\nglibc none\n"),
+            "#!/bin/sh\n",
+            "is for Linux on pdp11, and this machine is",
+        ),
         (format!("system Plan9\nmachine {machine}\nglibc none\n"), "#!/bin/sh\n", "is for Plan9 on"),
         (format!("system {system}\nmachine {machine}\nglibc 99.1\n"), "#!/bin/sh\n", "take the static archive"),
         (format!("system {system}\nmachine {machine}\nglibc none\n"), "#!/nowhere\n", "does not run here"),

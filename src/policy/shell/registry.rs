@@ -4,7 +4,7 @@ use super::invoke::Known;
 use super::resolve::Field;
 use super::walk::Walker;
 use crate::policy::glob;
-use crate::policy::table::Wrap;
+use crate::policy::table::{self, Wrap};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,10 +24,8 @@ struct Registry {
     offline: Vec<String>,
 }
 
-static REGISTRIES: LazyLock<Result<BTreeMap<String, Registry>, String>> = LazyLock::new(|| {
-    serde_saphyr::from_str(include_str!("../../../assets/policy/registries.yaml"))
-        .map_err(|error| format!("assets/policy/registries.yaml: {error}"))
-});
+static REGISTRIES: LazyLock<Result<BTreeMap<String, Registry>, String>> =
+    LazyLock::new(|| table::read("registries.yaml", include_str!("../../../assets/policy/registries.yaml")));
 
 impl Walker<'_> {
     /// Asks where the program at this place, or a package beside it, would be downloaded and nobody knows it.

@@ -4,6 +4,7 @@
 use super::decode::Stream;
 use super::resolve::{Field, UNKNOWN};
 use super::walk::Walker;
+use crate::policy::table;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -13,8 +14,8 @@ const SHELLS: &[&str] = &["bash", "zsh", "fish", "sh", "ksh", "posix", "nu", "el
 const MAX_FOLDERS: usize = 64;
 
 static SETUP: LazyLock<Result<HashMap<String, Vec<String>>, String>> = LazyLock::new(|| {
-    let read: BTreeMap<String, Vec<String>> = serde_saphyr::from_str(include_str!("../../../assets/policy/setup.yaml"))
-        .map_err(|error| format!("assets/policy/setup.yaml: {error}"))?;
+    let read: BTreeMap<String, Vec<String>> =
+        table::read("setup.yaml", include_str!("../../../assets/policy/setup.yaml"))?;
     let names = |(names, lines): (String, Vec<String>)| {
         names.split(',').map(|name| (name.trim().to_owned(), lines.clone())).collect::<Vec<_>>()
     };

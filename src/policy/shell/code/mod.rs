@@ -10,6 +10,7 @@ mod value;
 
 use super::ast::Span;
 use super::walk::Walker;
+use crate::policy::table;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -93,10 +94,8 @@ struct Harmless {
     methods: Vec<String>,
 }
 
-static SHAPES: LazyLock<Result<Shapes, String>> = LazyLock::new(|| {
-    serde_saphyr::from_str(include_str!("../../../../assets/policy/code.yaml"))
-        .map_err(|error| format!("assets/policy/code.yaml: {error}"))
-});
+static SHAPES: LazyLock<Result<Shapes, String>> =
+    LazyLock::new(|| table::read("code.yaml", include_str!("../../../../assets/policy/code.yaml")));
 
 impl Walker<'_> {
     /// Judges code. `true`: it was read completely, and only computes and prints what it looks at.
