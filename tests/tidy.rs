@@ -239,6 +239,18 @@ fn processes_start_in_few_places() {
 }
 
 #[test]
+fn what_a_call_may_use_is_put_together_in_one_place() {
+    // Declarations and return types hold the same words; what is left is a literal or a pattern.
+    let named = Regex::new(r"(struct |impl |for |-> )?(?:\w+::)*ToolCtx \{").unwrap();
+    let found: Vec<_> = sources()
+        .iter()
+        .filter(|s| named.captures_iter(&s.code).any(|hit| hit.get(1).is_none()))
+        .map(|s| s.path.display().to_string())
+        .collect();
+    assert_eq!(found, ["agent/runner/calls.rs"], "a field that another place forgets would be a hole in the gate");
+}
+
+#[test]
 fn nothing_is_deleted_but_through_one_function() {
     // The function itself, and the deletion of a person's file by a call that the person let through or a rewind.
     let exceptions = ["config/remove.rs", "tools/file/write.rs"];
@@ -271,6 +283,57 @@ fn colours_live_in_the_theme() {
         .filter_map(|s| colour.find(&s.code).map(|m| format!("{}: {}", s.path.display(), m.as_str())))
         .collect();
     fail_on("raw colours outside config::theme", faults);
+}
+
+/// Where `app` may look at a key itself, and why. Everywhere else the keymap says what a key means.
+const RAW_KEYS: &[(&str, &str)] = &[
+    ("app/edit.rs", "a text field takes the letters that are typed"),
+    ("app/vi.rs", "vi keys in text fields"),
+    ("app/vi/machine.rs", "vi keys in text fields"),
+    ("app/keys.rs", "Esc ends a chord, and Tab completes in a text"),
+    ("app/mouse.rs", "the wheel as arrows for a program"),
+];
+
+#[test]
+fn keys_are_looked_up_and_not_matched() {
+    let raw = Regex::new(r"\bCode::").unwrap();
+    let faults = sources()
+        .into_iter()
+        .filter(|s| matches!(s.room.as_str(), "app" | "ui") && raw.is_match(&s.code))
+        .map(|s| s.path.display().to_string())
+        .filter(|path| !RAW_KEYS.iter().any(|(known, _)| path == known))
+        .collect();
+    fail_on("matches a key itself: bind an action to it in assets/keymap.yaml", faults);
+    let letter = Regex::new(r"\bCode::Char\b").unwrap();
+    let letters: Vec<String> = sources()
+        .into_iter()
+        .filter(|s| s.room == "app" && letter.is_match(&s.code))
+        .map(|s| s.path.display().to_string())
+        .collect();
+    assert_eq!(letters, ["app/edit.rs", "app/vi/machine.rs"], "letters are matched where text is written only");
+}
+
+#[test]
+fn hints_come_from_the_keymap() {
+    // vi keys are fixed, and their page names them.
+    let fixed = ["app/vi.rs", "app/docs.rs"];
+    let key = Regex::new(
+        r#""(?:[^"\\]|\\.)*\b(?:Enter|Esc|PgUp|PgDn|Shift-Tab|(?:Ctrl|Alt)-[A-Za-z]|F[0-9]+)\b(?:[^"\\]|\\.)*""#,
+    )
+    .unwrap();
+    let mut faults = Vec::new();
+    for source in sources().into_iter().filter(|s| matches!(s.room.as_str(), "app" | "ui") && !s.code.is_empty()) {
+        if fixed.iter().any(|path| source.path == Path::new(path)) {
+            continue;
+        }
+        let shown = source.raw.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in shown.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            if key.is_match(line) {
+                faults.push(format!("{}:{}: {}", source.path.display(), number + 1, line.trim()));
+            }
+        }
+    }
+    fail_on("keys written by hand where people read them: use app::hint", faults);
 }
 
 #[test]

@@ -1,25 +1,25 @@
 //! One conversation: the pure turn machine, the runner that drives it, and what goes into a request.
 
-mod absence;
+mod auto_approver;
 pub mod context;
 mod guard;
+mod handle;
 mod models;
 mod outbox;
 pub mod policy_snapshot;
-mod port;
 mod retry;
 pub mod rewind;
 pub mod runner;
 pub mod secrets;
 mod situation;
-mod smart;
 pub mod spec;
+mod stream_redactor;
 pub mod trial;
 pub mod turn;
-mod veil;
+mod wait_clock;
 
+pub use handle::AgentHandle;
 pub use models::Models;
-pub use port::Port;
 pub use runner::rules;
 pub use situation::git;
 

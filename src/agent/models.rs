@@ -59,7 +59,7 @@ impl Models {
     }
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
-    pub fn adviser(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+    pub fn auto_approver(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));
         }

@@ -4,7 +4,9 @@
 
 mod about;
 mod actions;
+mod agent_requests;
 mod calls;
+mod channels;
 mod hooks;
 mod place;
 mod policy;
@@ -15,27 +17,27 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
-mod wishes;
 
+use super::handle::{AgentHandle, AgentRequest};
 use super::models::Models;
 use super::outbox::Outbox;
 use super::policy_snapshot::PolicySnapshot;
-use super::port::{Port, Wish};
 use super::spec::{Opens, SessionSpec, Surface};
+use super::stream_redactor::StreamRedactors;
 use super::turn::{Input, Limits, Said, Turn};
-use super::veil::Veil;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ExitReason, Notice};
-use crate::llm::{Delta, Provider, ProviderError, Reply};
+use crate::llm::{Delta, ProviderError, Reply};
 use crate::lock::lock;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
-use crate::protocol::{AgentCommand, AgentEvent, Level, QuestionId, SessionId, ToolBody};
+use crate::protocol::{AgentCommand, AgentEvent, Level, QuestionId, SessionId};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
+use channels::{Channel, Done, ModelAnswer};
 use session::Session;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -86,13 +88,12 @@ enum Happened {
     Delta(Delta),
     Replied(Result<Reply, ProviderError>),
     Call(CallEvent),
-    /// The step that it belongs to, and the result.
-    ToolDone(u64, Box<ToolBody>),
-    Wish(Wish),
+    ToolDone(Done),
+    Requested(AgentRequest),
     WaitOver,
     SaveStream,
     Process(Notice),
-    Asked(Option<String>, Arc<dyn Provider>),
+    Model(ModelAnswer),
     Told(crate::plugins::Told),
 }
 
@@ -104,7 +105,7 @@ struct ModelCall {
     text: String,
     reasoning: String,
     /// What is held back of both.
-    veils: (Veil, Veil),
+    redactors: StreamRedactors,
     thinking: Thinking,
     /// Text that the store does not have yet is saved by then.
     save_at: Option<Instant>,
@@ -155,22 +156,22 @@ pub struct Runner {
     /// How long the person had been waited for when it began.
     waited_before: std::time::Duration,
     gate: Arc<Gate>,
-    port: Arc<Port>,
-    wishes: mpsc::Receiver<Wish>,
+    handle: Arc<AgentHandle>,
+    requests: mpsc::Receiver<AgentRequest>,
     call: Option<ModelCall>,
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
-    call_events: (mpsc::Sender<CallEvent>, mpsc::Receiver<CallEvent>),
-    done: (mpsc::Sender<Done>, mpsc::Receiver<Done>),
+    call_events: Channel<CallEvent>,
+    done: Channel<Done>,
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
-    approvals: HashMap<ApprovalId, wishes::Waiting>,
+    approvals: HashMap<ApprovalId, agent_requests::PendingApproval>,
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
     notices: mpsc::Receiver<Notice>,
     /// What servers on this machine told of their models, by choice.
-    asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
+    answers: Channel<ModelAnswer>,
     /// Asks for the window of the chosen model, and waits where its provider can't be reached.
     asking: Option<tokio::task::JoinHandle<()>>,
     /// What was last told about saving.
@@ -194,12 +195,6 @@ pub struct Runner {
     /// The history of files was tidied in this run.
     swept: bool,
 }
-
-/// A result, and the number of the step with its call.
-type Done = (u64, Box<ToolBody>);
-
-/// A model choice and the provider that knows its window.
-type Asked = (Option<String>, Arc<dyn Provider>);
 
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
 const REPEATS: u32 = 4;
@@ -261,21 +256,21 @@ impl Runner {
         if spec.without_hooks {
             deps.extensions = crate::plugins::Extensions::default();
         }
-        let (wish, wishes) = mpsc::channel(32);
+        let (request, requests) = mpsc::channel(32);
         deps.policy.begin(&deps.loaded, &spec.cwd);
         let own = Arc::clone(&deps.policy);
         let (paths, folder) = (deps.paths.clone(), deps.loaded.permissions.folder.clone());
         let remember =
             Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
-        let answers = spec.answers.is_person();
-        let port = Arc::new(Port::new(wish, answers, remember).watching(Arc::clone(&deps.policy)));
+        let handle = AgentHandle::new(request, spec.answers.is_person(), remember);
+        let handle = Arc::new(handle.watching(Arc::clone(&deps.policy)));
         let mode = spec.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
             Arc::clone(&deps.dispatch),
             rules(&deps.loaded, deps.backends.kind(), &spec.surface),
             mode,
             Arc::clone(&deps.world),
-            Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>,
+            Arc::clone(&handle) as Arc<dyn crate::tools::gate::Asker>,
         );
         let gate = Arc::new(gate.with_log(deps.store.clone()));
         let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
@@ -297,18 +292,18 @@ impl Runner {
             turn_started: Instant::now(),
             waited_before: std::time::Duration::ZERO,
             gate,
-            port,
-            wishes,
+            handle,
+            requests,
             call: None,
             wait: None,
             tools: None,
-            call_events: mpsc::channel(64),
-            done: mpsc::channel(64),
+            call_events: Channel::new(64),
+            done: Channel::new(64),
             batch: 0,
             approvals: HashMap::new(),
             questions: HashMap::new(),
             guard_question: None,
-            asked: mpsc::channel(4),
+            answers: Channel::new(4),
             asking: None,
             trouble: None,
             leaving: false,
@@ -330,7 +325,7 @@ impl Runner {
                 Happened::Command(None) => break,
                 Happened::Command(Some(AgentCommand::Close { cleared })) => {
                     self.leaving = true;
-                    self.port.leave();
+                    self.handle.leave();
                     self.stop(true).await;
                     self.farewell(cleared).await;
                     break;
@@ -339,8 +334,8 @@ impl Runner {
                 Happened::Delta(delta) => self.delta(delta).await,
                 Happened::Replied(result) => self.replied(result).await,
                 Happened::Call(event) => self.call_event(event).await,
-                Happened::ToolDone(batch, body) => self.tool_done(batch, *body).await,
-                Happened::Wish(wish) => self.wish(wish).await,
+                Happened::ToolDone(done) => self.tool_done(done).await,
+                Happened::Requested(request) => self.agent_request(request).await,
                 Happened::WaitOver => {
                     self.wait = None;
                     self.out.send(AgentEvent::RetryEnded).await;
@@ -348,7 +343,7 @@ impl Runner {
                 }
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
-                Happened::Asked(choice, provider) => self.answered(choice, provider).await,
+                Happened::Model(answer) => self.answered(answer).await,
                 Happened::Told(told) => self.extension_told(told).await,
             }
         }
@@ -372,10 +367,10 @@ impl Runner {
         tokio::select! {
             biased;
             command = self.commands.recv() => Happened::Command(command),
-            Some(wish) = self.wishes.recv() => Happened::Wish(wish),
+            Some(request) = self.requests.recv() => Happened::Requested(request),
             // Starts come before ends, so that a call is never finished before it began.
-            Some(event) = self.call_events.1.recv() => Happened::Call(event),
-            Some((batch, body)) = self.done.1.recv() => Happened::ToolDone(batch, body),
+            Some(event) = self.call_events.rx.recv() => Happened::Call(event),
+            Some(done) = self.done.rx.recv() => Happened::ToolDone(done),
             happened = model(&mut self.call) => happened,
             () = until(wait) => Happened::WaitOver,
             () = until(save_at) => Happened::SaveStream,
@@ -385,7 +380,7 @@ impl Runner {
             }
             Some(told) = self.told.recv() => Happened::Told(told),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
-            Some((choice, provider)) = self.asked.1.recv() => Happened::Asked(choice, provider),
+            Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
         }
     }
 

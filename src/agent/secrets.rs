@@ -221,9 +221,10 @@ mod tests {
         loaded.dotenv.insert("PLAIN".into(), "behind-config-1".into());
         loaded.dotenv.insert("OTHER".into(), "behind-nothing-1".into());
         loaded.referenced.insert("PLAIN".into());
-        loaded.config.model.api_key = "config-value-1".into();
+        let config = std::sync::Arc::make_mut(&mut loaded.config);
+        config.model.api_key = "config-value-1".into();
         let provider = crate::config::ProviderConfig { key_env: "MINE".into(), ..Default::default() };
-        loaded.config.providers.insert("p".into(), provider);
+        config.providers.insert("p".into(), provider);
         let mut known: Vec<_> = values(&loaded, folder.path()).into_iter().filter(|value| !value.is_empty()).collect();
         known.sort();
         let want = [

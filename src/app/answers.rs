@@ -1,12 +1,13 @@
 //! Keys of the two modals that open by themselves: the approval and the question.
 
+use super::action::Action;
 use super::approvals::{self, QUIET};
 use super::edit;
 use super::effect::Effect;
+use super::keys::Press;
 use super::model::Model;
 use super::model::approvals::Entry;
 use super::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal, QuestionModal, Read};
-use crate::config::keymap::{Code, Key};
 use crate::policy::{Approval, Decision, Intent};
 use crate::protocol::{AgentCommand, Question};
 
@@ -16,7 +17,7 @@ const PAGE: u16 = 5;
 const END: u16 = 10_000;
 
 /// A key for the approval modal on top.
-pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Approval(mut modal)) = model.tab.modals.pop() else { return };
     let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Approval(approval) if approval.id == modal.id => Some(approval.clone()),
@@ -28,20 +29,20 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     modal.stray = false;
     let page = model.layout.reading.as_ref().map_or(PAGE, |reading| reading.rows.saturating_sub(1).max(1));
     let decision = match modal.stage.clone() {
-        _ if read(&mut modal, key, page) => None,
+        _ if read(&mut modal, press.action, page) => None,
         ApprovalStage::Choosing => {
-            if key.code == Code::Esc {
+            if press.action == Some(Action::Close) {
                 model.tab.modals.push(Modal::Approval(modal));
                 return approvals::put_aside(model);
             }
-            choose(&mut modal, &approval, key);
+            choose(&mut modal, &approval, press);
             None
         }
-        ApprovalStage::Confirming => confirm(&mut modal, &approval, key),
-        ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => write(&mut modal, key),
-        ApprovalStage::ConfirmingEdit(line, judged) => confirm_edit(&mut modal, line, &judged, key, model.now),
+        ApprovalStage::Confirming => confirm(&mut modal, &approval, press),
+        ApprovalStage::Reason(_) | ApprovalStage::Editing(_) => write(&mut modal, press),
+        ApprovalStage::ConfirmingEdit(line, judged) => confirm_edit(&mut modal, line, &judged, press, model.now),
         ApprovalStage::ConfirmingYolo => {
-            if key.code == Code::Enter && !key.ctrl && !key.alt {
+            if press.action == Some(Action::Accept) {
                 model.tab.modals.push(Modal::Approval(modal));
                 return approvals::decide_yolo(model, out, id);
             }
@@ -67,9 +68,8 @@ pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
 
 /// A key at the question whether to run the edited line. None is typed into it: who presses `y` means the question, and would
 /// allow another line than the one that was written.
-fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, key: Key, now: i64) -> Option<Decision> {
-    let plain = !key.ctrl && !key.alt;
-    if key.code == Code::Esc {
+fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, press: Press, now: i64) -> Option<Decision> {
+    if press.action == Some(Action::Close) {
         modal.stage = ApprovalStage::Editing(line);
         return None;
     }
@@ -78,27 +78,27 @@ fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, key: K
         modal.held_until = now + QUIET;
         return None;
     }
-    match key.code {
-        Code::Enter if plain => {
+    match press.action {
+        Some(Action::Accept) => {
             let open = !matches!(judged, Judged::As(preview) if approvals::is_barred(preview));
             return (open && allows(modal)).then_some(Decision::Edited(line));
         }
-        Code::Char('e' | 'E') if plain => modal.stage = ApprovalStage::Editing(line),
-        _ => modal.stray = edit::printable(key).is_some(),
+        Some(Action::EditCommand) => modal.stage = ApprovalStage::Editing(line),
+        _ => modal.stray = edit::printable(press.key).is_some(),
     }
     None
 }
 
-/// A key that moves through the text to be approved.
-fn read(modal: &mut ApprovalModal, key: Key, page: u16) -> bool {
-    if matches!(modal.stage, ApprovalStage::Reason(_) | ApprovalStage::Editing(_)) || key.ctrl || key.alt {
+/// Moves through the text to be approved. While something is written these keys are the field's.
+fn read(modal: &mut ApprovalModal, action: Option<Action>, page: u16) -> bool {
+    if matches!(modal.stage, ApprovalStage::Reason(_) | ApprovalStage::Editing(_)) {
         return false;
     }
-    modal.scroll = match key.code {
-        Code::PageUp => modal.scroll.saturating_sub(page),
-        Code::PageDown => modal.scroll.saturating_add(page).min(END),
-        Code::Home => 0,
-        Code::End => END,
+    modal.scroll = match action {
+        Some(Action::ScrollUp) => modal.scroll.saturating_sub(page),
+        Some(Action::ScrollDown) => modal.scroll.saturating_add(page).min(END),
+        Some(Action::ToStart) => 0,
+        Some(Action::ToEnd) => END,
         _ => return false,
     };
     true
@@ -110,39 +110,37 @@ fn allows(modal: &mut ApprovalModal) -> bool {
     modal.read.whole
 }
 
-fn choice(key: Key) -> Option<ApprovalChoice> {
-    match (key.ctrl || key.alt, key.code) {
-        (false, Code::Char('d' | 'D')) => Some(ApprovalChoice::Deny),
-        (false, Code::Char('y' | 'Y')) => Some(ApprovalChoice::Once),
-        (false, Code::Char('s' | 'S')) => Some(ApprovalChoice::Session),
-        (false, Code::Char('e' | 'E')) => Some(ApprovalChoice::Edit),
-        (false, Code::Char('a' | 'A')) => Some(ApprovalChoice::Always),
-        _ => None,
+/// The action that names a choice.
+pub fn naming(choice: ApprovalChoice) -> Action {
+    match choice {
+        ApprovalChoice::Deny => Action::Deny,
+        ApprovalChoice::Edit => Action::EditCommand,
+        ApprovalChoice::Once => Action::AllowOnce,
+        ApprovalChoice::Session => Action::AllowSession,
+        ApprovalChoice::Always => Action::AllowAlways,
     }
 }
 
-fn choose(modal: &mut ApprovalModal, approval: &Approval, key: Key) {
+fn choose(modal: &mut ApprovalModal, approval: &Approval, press: Press) {
     let offered = approvals::choices(approval);
     let at = offered.iter().position(|choice| *choice == modal.selected).unwrap_or_default();
     let last = offered.len() - 1;
-    if let Some(choice) = choice(key).filter(|choice| offered.contains(choice)) {
-        modal.selected = choice;
+    if let Some(choice) = offered.iter().find(|choice| press.action == Some(naming(**choice))) {
+        modal.selected = *choice;
         take(modal, approval);
         return;
     }
-    match key.code {
-        Code::Char('m' | 'M') if !key.ctrl && !key.alt && (modal.unfolded || modal.read.folded) => {
-            modal.unfolded = !modal.unfolded;
-        }
-        Code::Up | Code::BackTab => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
-        Code::Down | Code::Tab => modal.selected = offered[if at == last { 0 } else { at + 1 }],
-        Code::Left => modal.selected = ApprovalChoice::Deny,
-        Code::Right if matches!(modal.selected, ApprovalChoice::Deny | ApprovalChoice::Edit) => {
+    match press.action {
+        Some(Action::Unfold) if modal.unfolded || modal.read.folded => modal.unfolded = !modal.unfolded,
+        Some(Action::Previous) => modal.selected = offered[at.checked_sub(1).unwrap_or(last)],
+        Some(Action::Next | Action::Switch) => modal.selected = offered[if at == last { 0 } else { at + 1 }],
+        Some(Action::Left) => modal.selected = ApprovalChoice::Deny,
+        Some(Action::Right) if matches!(modal.selected, ApprovalChoice::Deny | ApprovalChoice::Edit) => {
             modal.selected = ApprovalChoice::Once;
         }
-        Code::Enter => take(modal, approval),
+        Some(Action::Accept) => take(modal, approval),
         // Nothing that was typed vanishes without a word.
-        _ => modal.stray = edit::printable(key).is_some(),
+        _ => modal.stray = edit::printable(press.key).is_some(),
     }
 }
 
@@ -173,12 +171,12 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
     }
 }
 
-fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<Decision> {
+fn confirm(modal: &mut ApprovalModal, approval: &Approval, press: Press) -> Option<Decision> {
     let offers = approvals::offers(approval, modal.selected);
     // The widest answer for the session is to ask no more in it.
     let rows = offers.len() + usize::from(modal.selected == ApprovalChoice::Session);
-    match key.code {
-        Code::Enter if !key.ctrl && !key.alt => {
+    match press.action {
+        Some(Action::Accept) => {
             return match modal.selected {
                 ApprovalChoice::Once => Some(Decision::Once),
                 ApprovalChoice::Session if modal.offer >= offers.len() => {
@@ -192,21 +190,19 @@ fn confirm(modal: &mut ApprovalModal, approval: &Approval, key: Key) -> Option<D
                 ApprovalChoice::Deny | ApprovalChoice::Edit => None,
             };
         }
-        Code::Tab | Code::BackTab | Code::Up | Code::Down | Code::Left | Code::Right if rows > 1 => {
-            // It goes round forwards alone: one step back from the narrowest answer stands no "everything".
-            let back = matches!(key.code, Code::BackTab | Code::Up | Code::Left);
-            modal.offer = if back { modal.offer.saturating_sub(1) } else { (modal.offer + 1) % rows };
-        }
-        Code::Esc => modal.stage = ApprovalStage::Choosing,
+        // It goes round forwards alone: one step back from the narrowest answer stands no "everything".
+        Some(Action::Previous | Action::Left) if rows > 1 => modal.offer = modal.offer.saturating_sub(1),
+        Some(Action::Next | Action::Switch | Action::Right) if rows > 1 => modal.offer = (modal.offer + 1) % rows,
+        Some(Action::Close) => modal.stage = ApprovalStage::Choosing,
         _ => {
             modal.stage = ApprovalStage::Choosing;
-            choose(modal, approval, key);
+            choose(modal, approval, press);
         }
     }
     None
 }
 
-fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
+fn write(modal: &mut ApprovalModal, press: Press) -> Option<Decision> {
     let (text, editing) = match &mut modal.stage {
         ApprovalStage::Reason(text) => (text, false),
         ApprovalStage::Editing(text) => (text, true),
@@ -215,20 +211,22 @@ fn write(modal: &mut ApprovalModal, key: Key) -> Option<Decision> {
         | ApprovalStage::ConfirmingEdit(..)
         | ApprovalStage::ConfirmingYolo => return None,
     };
-    match key.code {
-        Code::Esc => modal.stage = ApprovalStage::Choosing,
-        Code::Enter if !editing => return Some(Decision::Deny { feedback: text.trim().to_owned() }),
-        Code::Enter if text.trim().is_empty() => {}
-        Code::Enter => modal.stage = ApprovalStage::ConfirmingEdit(std::mem::take(text), Judged::Waiting),
+    match press.action {
+        Some(Action::Close) => modal.stage = ApprovalStage::Choosing,
+        Some(Action::Accept) if !editing => return Some(Decision::Deny { feedback: text.trim().to_owned() }),
+        Some(Action::Accept) if text.trim().is_empty() => {}
+        Some(Action::Accept) => {
+            modal.stage = ApprovalStage::ConfirmingEdit(std::mem::take(text), Judged::Waiting);
+        }
         _ => {
-            edit::line(text, &mut modal.cursor, key);
+            edit::line(text, &mut modal.cursor, press);
         }
     }
     None
 }
 
 /// A key for the question modal on top.
-pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Question(mut modal)) = model.tab.modals.pop() else { return };
     let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
         Entry::Question(question) if question.id == modal.id => Some(question.clone()),
@@ -236,8 +234,9 @@ pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     });
     let Some(question) = entry else { return };
     let id = modal.id;
-    let leaves = key.code == Code::Esc && (modal.text.is_none() || question.choices.is_empty());
-    let answer = if leaves { None } else { respond(&mut modal, &question, key) };
+    let closes = press.action == Some(Action::Close);
+    let leaves = closes && (modal.text.is_none() || question.choices.is_empty());
+    let answer = if leaves { None } else { respond(&mut modal, &question, press) };
     model.tab.modals.push(Modal::Question(modal));
     if leaves {
         approvals::put_aside(model);
@@ -246,50 +245,67 @@ pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     }
 }
 
-fn respond(modal: &mut QuestionModal, question: &Question, key: Key) -> Option<String> {
+fn respond(modal: &mut QuestionModal, question: &Question, press: Press) -> Option<String> {
     if let Some(text) = &mut modal.text {
-        match key.code {
-            Code::Enter if key.alt || key.shift => edit::put(text, &mut modal.cursor, '\n'),
-            Code::Enter if !text.trim().is_empty() => return modal.text.take(),
-            Code::Esc => modal.text = None,
+        match press.action {
+            Some(Action::Newline) => edit::put(text, &mut modal.cursor, '\n'),
+            Some(Action::Accept) if !text.trim().is_empty() => return modal.text.take(),
+            Some(Action::Close) => modal.text = None,
             // the choices are still there while nothing is written
-            Code::Up if text.is_empty() && !question.choices.is_empty() => {
+            Some(Action::Previous) if text.is_empty() && !question.choices.is_empty() => {
                 modal.text = None;
                 modal.selected = question.choices.len() - 1;
             }
             _ => {
-                edit::line(text, &mut modal.cursor, key);
+                edit::line(text, &mut modal.cursor, press);
             }
         }
         return None;
     }
     let free = question.allow_freetext || question.choices.is_empty();
     let rows = question.choices.len() + usize::from(free);
-    match key.code {
-        Code::Up | Code::BackTab => modal.selected = modal.selected.checked_sub(1).unwrap_or(rows - 1),
-        Code::Down | Code::Tab => modal.selected = (modal.selected + 1) % rows,
-        Code::Enter => match question.choices.get(modal.selected) {
-            Some(choice) => return Some(choice.clone()),
-            None => modal.text = Some(String::new()),
-        },
-        Code::Char(c) if !key.ctrl && !key.alt => {
-            let digit = c.to_digit(10).and_then(|digit| (digit as usize).checked_sub(1));
-            match digit.filter(|at| *at < rows) {
-                Some(at) if at < question.choices.len() => return question.choices.get(at).cloned(),
-                Some(at) => {
-                    modal.selected = at;
-                    modal.text = Some(String::new());
-                }
-                None if free && digit.is_none() => {
-                    modal.selected = question.choices.len();
-                    modal.text = Some(c.to_string());
-                    modal.cursor = 1;
-                }
-                None => {}
+    match press.action {
+        Some(Action::Previous) => modal.selected = modal.selected.checked_sub(1).unwrap_or(rows - 1),
+        Some(Action::Next) => modal.selected = (modal.selected + 1) % rows,
+        Some(Action::Accept) => return pick(modal, question, modal.selected),
+        Some(action) => {
+            let at = NUMBERS.iter().position(|number| *number == action).filter(|at| *at < rows);
+            return at.and_then(|at| pick(modal, question, at));
+        }
+        None => {
+            if let Some(c) = edit::printable(press.key).filter(|_| free) {
+                modal.selected = question.choices.len();
+                modal.text = Some(c.to_string());
+                modal.cursor = 1;
             }
         }
-        _ => {}
     }
+    None
+}
+
+/// The actions that name the rows of a question.
+const NUMBERS: [Action; 7] = [
+    Action::Choose1,
+    Action::Choose2,
+    Action::Choose3,
+    Action::Choose4,
+    Action::Choose5,
+    Action::Choose6,
+    Action::Choose7,
+];
+
+/// The action that names a row of a question.
+pub fn numbering(row: usize) -> Option<Action> {
+    NUMBERS.get(row).copied()
+}
+
+/// Takes a row: a choice is the answer, the last one is written.
+fn pick(modal: &mut QuestionModal, question: &Question, at: usize) -> Option<String> {
+    if let Some(choice) = question.choices.get(at) {
+        return Some(choice.clone());
+    }
+    modal.selected = at;
+    modal.text = Some(String::new());
     None
 }
 

@@ -1,6 +1,8 @@
 //! Open questions: the inbox, and the modals that open by themselves but never take text meant for the composer.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
+use super::keys::Press;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
 use super::model::modal::{
@@ -11,7 +13,6 @@ use super::model::notices::About;
 use super::model::transcript::ToolState;
 use super::model::{Chord, Model};
 use super::{composer, edit, events, pickers, sessions, turn};
-use crate::config::keymap::{Code, Key};
 use crate::policy::{
     Approval, ApprovalId, ApprovalOrigin, Decision, Intent, Mode, Payload, Preview, Proposal, Scope, Speaker, Target,
     Verdict, WITHOUT_SANDBOX, proposals,
@@ -186,7 +187,7 @@ pub fn seen_again(model: &mut Model) {
 /// Keys for a masked field are an exception unless the person is in the middle of a prompt: they may be the password, and
 /// what the composer holds is shown and kept as a draft. What they write stands in the field, hidden, and goes nowhere
 /// without an Enter after the quiet.
-pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+pub fn inert(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
     let now = model.now;
     let too_small = hidden(model);
     let mid_word =
@@ -194,7 +195,8 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     let masked = !too_small
         && !mid_word
         && matches!(model.tab.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
-    if masked && (edit::printable(key).is_some() || key.code == Code::Backspace) {
+    let back = matches!(press.action, Some(Action::DeleteCharBack | Action::DeleteWordBack));
+    if masked && (back || edit::printable(press.key).is_some()) {
         return false;
     }
     let until = match model.tab.modals.last_mut() {
@@ -212,7 +214,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     }
     *until = now + QUIET;
     if !masked {
-        composer::key(model, out, key);
+        composer::key(model, out, press.key);
         model.tab.composer.completion = None;
     }
     true

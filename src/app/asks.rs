@@ -1,12 +1,13 @@
 //! Questions of programs: a masked field for a password, or a plain one, that opens by itself. What is typed goes to the
 //! program and is kept nowhere.
 
+use super::action::Action;
 use super::approvals::QUIET;
 use super::effect::Effect;
+use super::keys::Press;
 use super::model::Model;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::notices::About;
-use crate::config::keymap::{Code, Key};
 use crate::exec::{Ask, AskId, Hidden, ProcessCommand, ProcessId};
 use crate::protocol::Level;
 use crate::text::visible::visible;
@@ -116,22 +117,21 @@ fn title(ask: &Ask) -> String {
     format!("{} {}", name(ask), if ask.masked { "asks for a password" } else { "asks" })
 }
 
-/// Enter, Esc and Ctrl-C in the field on top. `false`: the key is text.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+/// Answering, leaving and refusing in the field on top. `false`: the key is text.
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
     let Some(id) = model.tab.modals.last().and_then(of) else { return false };
-    let interrupt = key.ctrl && key.code == Code::Char('c');
-    match key.code {
-        Code::Enter if !key.ctrl && !key.alt => {
+    match press.action {
+        Some(Action::Accept) => {
             let Some(Modal::Input(InputModal { mut text, .. })) = model.tab.modals.pop() else { return true };
             let answer = Hidden::new(std::mem::take(&mut text));
             send(model, out, id, Some(answer));
         }
         // One that is not for this field: it has only just come.
-        _ if interrupt && !is_inert(model) => {
+        Some(Action::Interrupt) if !is_inert(model) => {
             model.tab.modals.pop();
             send(model, out, id, None);
         }
-        _ if interrupt || key.code == Code::Esc => {
+        Some(Action::Interrupt | Action::Close) => {
             model.tab.modals.pop();
             put_aside(model, id);
         }

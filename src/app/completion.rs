@@ -1,13 +1,13 @@
 //! The popup over the composer: slash commands with their arguments, and paths after `@`.
 
-use super::action;
+use super::action::{self, Action};
 use super::effect::{Effect, LoadRequest};
 use super::fuzzy::Fuzzy;
 use super::model::Model;
 use super::model::composer::{Completion, CompletionItem};
 use super::msg::FoundPath;
-use super::{composer, palette, reference, vi};
-use crate::config::keymap::{Code, Key};
+use super::{composer, hint, palette, reference, vi};
+use crate::config::keymap::Context;
 use crate::config::schema;
 use crate::llm::Effort;
 use crate::protocol::Level;
@@ -170,22 +170,17 @@ pub fn paths(model: &mut Model, word: &str, paths: Vec<FoundPath>) {
     model.tab.composer.completion = (!items.is_empty()).then_some(Completion { word, items, selected, moved });
 }
 
-/// A key while the popup is open. `false`: the composer gets it.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
+/// An action while the popup is open. `false`: the composer gets the key.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
     let Some(popup) = &mut model.tab.composer.completion else { return false };
-    if key.alt || (key.ctrl && !matches!(key.code, Code::Char('n' | 'p'))) {
-        return false;
-    }
     let last = popup.items.len().saturating_sub(1);
-    popup.moved |= key.ctrl || matches!(key.code, Code::Up | Code::BackTab | Code::Down);
-    match key.code {
-        Code::Up | Code::BackTab => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
-        Code::Down => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
-        Code::Char('p') if key.ctrl => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
-        Code::Char('n') if key.ctrl => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
-        Code::Esc => model.tab.composer.completion = None,
-        Code::Tab => accept(model, out),
-        Code::Enter if !key.shift => return enter(model, out),
+    popup.moved |= matches!(action, Action::Previous | Action::Next);
+    match action {
+        Action::Previous => popup.selected = popup.selected.checked_sub(1).unwrap_or(last),
+        Action::Next => popup.selected = if popup.selected >= last { 0 } else { popup.selected + 1 },
+        Action::Close => model.tab.composer.completion = None,
+        Action::Accept => accept(model, out),
+        Action::Send => return enter(model, out),
         _ => return false,
     }
     true
@@ -214,7 +209,11 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) -> bool {
             return false;
         }
         if popup.items.len() > 1 {
-            let text = format!("{} names fit \"{typed}\": Tab takes the marked one", popup.items.len());
+            let fit = format!("{} names fit \"{typed}\"", popup.items.len());
+            let text = match hint::key_in(model, Context::Completion, Action::Accept) {
+                Some(key) => format!("{fit}: {key} takes the marked one"),
+                None => fit,
+            };
             model.notices.add(model.now, Level::Info, text);
             return true;
         }

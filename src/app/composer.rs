@@ -1,11 +1,12 @@
 //! The composer: typing, pasting, images, undo. What is typed is never lost.
 
-use super::edit::{self, Edited};
+use super::edit::{self, Edit, Edited};
 use super::effect::{Effect, LoadRequest};
+use super::keys::Press;
 use super::model::Model;
 use super::model::composer::Composer;
 use super::{completion, drafts, history, paste, vi};
-use crate::config::keymap::{Code, Key};
+use crate::config::keymap::{Context, Key};
 use crate::protocol::{Image, Level};
 use ratatui::style::Style;
 use tui_textarea::{CursorMove, TextArea, WrapMode};
@@ -84,9 +85,14 @@ pub fn clear(model: &mut Model) {
 /// A key for the text. `false`: the composer does not know it.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
     model.tab.composer.keyed_at = Some(model.now);
-    if key.code == Code::Backspace
-        && !key.ctrl
-        && !key.alt
+    let typed = edit::printable(key).map(Edit::Insert);
+    let edit = typed.or_else(|| Press::in_contexts(model, &[Context::Composer], key).edit());
+    edit.is_some_and(|edit| self::edit(model, out, edit))
+}
+
+/// Edits the text. `false`: nothing to do.
+pub fn edit(model: &mut Model, out: &mut Vec<Effect>, edit: Edit) -> bool {
+    if edit == Edit::DeleteBefore
         && let Some(length) = paste::placeholder_before(&model.tab.composer.area, &model.tab.composer.pastes)
     {
         for _ in 0..length {
@@ -96,7 +102,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
         changed(model, out);
         return true;
     }
-    match edit::area(&mut model.tab.composer.area, key) {
+    match edit::area(&mut model.tab.composer.area, edit) {
         Edited::Ignored => return false,
         Edited::Moved => completion::refresh(model, out),
         Edited::Changed => changed(model, out),

@@ -9,8 +9,16 @@ use super::vi::text::Text;
 use super::{marking, select};
 use crate::text::width::width;
 
+/// Where a word takes the caret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    Left,
+    Right,
+    End,
+}
+
 /// Moves the caret by a word. Past the rows on the screen the pane scrolls along, as far as it goes.
-pub fn step(model: &mut Model, out: &mut Vec<Effect>, key: char) {
+pub fn step(model: &mut Model, out: &mut Vec<Effect>, word: Word) {
     let rows = &model.layout.words;
     let Some((row, column)) = caret(model).filter(|(row, _)| *row < rows.len()) else { return };
     let (text, starts) = joined(rows);
@@ -18,13 +26,13 @@ pub fn step(model: &mut Model, out: &mut Vec<Effect>, key: char) {
     let inside = usize::from(column.saturating_sub(rows[row].0));
     let at = line + characters(&rows[row].1, inside);
     let text = Text::new(&text, at);
-    let to = match key {
-        'w' => text.word_right(at, false),
-        'e' => text.word_end(at, false),
-        _ => text.word_left(at, false),
+    let to = match word {
+        Word::Right => text.word_right(at, false),
+        Word::End => text.word_end(at, false),
+        Word::Left => text.word_left(at, false),
     };
     let last = text.chars.len().saturating_sub(1);
-    let forward = key != 'b';
+    let forward = word != Word::Left;
     let stuck = if forward { to > last || to == at } else { to == at || text.is_blank(to) };
     if stuck && scrolls(model, forward) {
         // the row that comes is known with the next frame: the caret waits at its near end

@@ -1,7 +1,7 @@
 //! What the action table says, as text: the list of keys and the generated `docs/KEYS.md` and `docs/COMMANDS.md`.
 
 use super::action::{ACTIONS, Entry, Scope};
-use crate::config::keymap::Keymap;
+use crate::config::keymap::{Context, Keymap};
 use crate::text::{Line, Role, Span};
 use std::fmt::Write as _;
 
@@ -25,6 +25,22 @@ pub const VI: &[(&str, &str)] = &[
 pub const TYPED: &[(&str, &str)] = &[
     ("!command", "Run it in the agent's shell; the model sees it with the next prompt"),
     ("@path", "Name a file or folder, with completion"),
+];
+
+/// The contexts of what opens over the panes, and of fields and popups.
+const LOCAL: [Context; 12] = [
+    Context::Completion,
+    Context::Field,
+    Context::Find,
+    Context::Modal,
+    Context::Picker,
+    Context::Approval,
+    Context::Question,
+    Context::Sessions,
+    Context::Rewind,
+    Context::Policy,
+    Context::Quit,
+    Context::Copy,
 ];
 
 /// Actions that have a key, by scope.
@@ -64,6 +80,14 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
         if scope == Scope::Commands {
             let _ = write!(out, "\n{STOPPED}\n");
         }
+    }
+    out.push_str("\n## By context\n\n`keymap.yaml` binds an action in a context: these are the ones that have the keys while they are open, with the keys that they take. Where letters are written (a field, a list that they narrow), a letter is text and only other keys can be bound.\n\n");
+    for context in LOCAL {
+        let keys = keymap.in_context(context).into_iter().map(|(action, keys)| {
+            let keys: Vec<String> = keys.iter().map(|keys| format!("`{}`", escape(keys))).collect();
+            format!("{action} {}", keys.join(" "))
+        });
+        let _ = writeln!(out, "- `{}`: {}", context.name(), keys.collect::<Vec<_>>().join(", "));
     }
     out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field but a masked one the modes of vi; the status bar names the mode and the cursor shows it. Esc closes a popup, else clears a selection, else leaves insert mode, else ends a begun command, else stops the turn; in a list it leaves insert mode first and closes then. Keys with Ctrl or Alt stay what they are, but for Ctrl-R, which redoes in normal mode. A new prompt begins in insert mode.\n\n");
     for (keys, what) in VI {

@@ -1,11 +1,13 @@
-//! The editing keys of text fields: our own map over the widget, and the same keys for one-line fields.
+//! Edits of text fields: our own actions over the widget, and the same for one-line fields.
 
+use super::action::Action;
+use super::keys::Press;
 use crate::config::keymap::{Code, Key};
 use tui_textarea::{CursorMove, TextArea};
 
-/// What a key does to a text.
+/// What is done to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edit {
+pub enum Edit {
     Insert(char),
     Left,
     Right,
@@ -33,39 +35,45 @@ pub enum Edited {
     Changed,
 }
 
-fn edit(key: Key) -> Option<Edit> {
-    Some(match (key.ctrl, key.alt, key.code) {
-        (false, false, Code::Char(c)) => Edit::Insert(c),
-        (true, false, Code::Char('a')) | (false, false, Code::Home) => Edit::Head,
-        (true, false, Code::Char('e')) | (false, false, Code::End) => Edit::End,
-        (true, false, Code::Char('b')) | (false, false, Code::Left) => Edit::Left,
-        (false, false, Code::Right) => Edit::Right,
-        (false, false, Code::Up) => Edit::Up,
-        (false, false, Code::Down) => Edit::Down,
-        (true, false, Code::Left) | (false, true, Code::Char('b')) => Edit::WordLeft,
-        (true, false, Code::Right) | (false, true, Code::Char('f')) => Edit::WordRight,
-        (true, false, Code::Char('h')) | (false, false, Code::Backspace) => Edit::DeleteBefore,
-        (true, false, Code::Char('d')) | (false, false, Code::Delete) => Edit::DeleteAfter,
-        (true, false, Code::Char('w') | Code::Backspace) | (false, true, Code::Backspace) => Edit::DeleteWordBefore,
-        (false, true, Code::Char('d')) | (true, false, Code::Delete) => Edit::DeleteWordAfter,
-        (true, false, Code::Char('u')) => Edit::DeleteToHead,
-        (true, false, Code::Char('k')) => Edit::DeleteToEnd,
-        (true, false, Code::Char('y')) => Edit::Yank,
-        _ => return None,
-    })
+impl Edit {
+    /// What an action does to a text; `None` when it is none of a text field.
+    pub fn of(action: Action) -> Option<Self> {
+        Some(match action {
+            Action::LineStart => Edit::Head,
+            Action::LineEnd => Edit::End,
+            Action::CharLeft => Edit::Left,
+            Action::CharRight => Edit::Right,
+            Action::WordLeft => Edit::WordLeft,
+            Action::WordRight => Edit::WordRight,
+            Action::HistoryPrevious => Edit::Up,
+            Action::HistoryNext => Edit::Down,
+            Action::DeleteChar => Edit::DeleteAfter,
+            Action::DeleteCharBack => Edit::DeleteBefore,
+            Action::DeleteWord => Edit::DeleteWordAfter,
+            Action::DeleteWordBack => Edit::DeleteWordBefore,
+            Action::DeleteToEnd => Edit::DeleteToEnd,
+            Action::DeleteToStart => Edit::DeleteToHead,
+            Action::Yank => Edit::Yank,
+            _ => return None,
+        })
+    }
 }
 
 /// A key that types a character.
 pub fn printable(key: Key) -> Option<char> {
-    match edit(key) {
-        Some(Edit::Insert(c)) => Some(c),
+    match key.code {
+        Code::Char(c) if !key.ctrl && !key.alt => Some(c),
         _ => None,
     }
 }
 
-/// Applies a key to a multi-line field.
-pub fn area(area: &mut TextArea<'static>, key: Key) -> Edited {
-    let Some(edit) = edit(key) else { return Edited::Ignored };
+/// The key of the small letter, for one that types a letter: Caps Lock is on.
+pub fn small(key: Key) -> Option<Key> {
+    printable(key).map(|c| Key { code: Code::Char(c.to_ascii_lowercase()), ..key })
+}
+
+/// Edits a multi-line field.
+pub fn area(area: &mut TextArea<'static>, edit: Edit) -> Edited {
     let changed = match edit {
         Edit::Insert(c) => {
             area.insert_char(c);
@@ -95,9 +103,9 @@ fn moved(area: &mut TextArea<'static>, to: CursorMove) -> bool {
     false
 }
 
-/// Applies a key to a one-line field; `cursor` counts characters.
-pub fn line(text: &mut String, cursor: &mut usize, key: Key) -> Edited {
-    let Some(edit) = edit(key) else { return Edited::Ignored };
+/// A key in a one-line field; `cursor` counts characters.
+pub fn line(text: &mut String, cursor: &mut usize, press: Press) -> Edited {
+    let Some(edit) = press.edit() else { return Edited::Ignored };
     let length = text.chars().count();
     let at = (*cursor).min(length);
     *cursor = at;
@@ -179,7 +187,11 @@ fn word_right(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::tests::keys;
+    use crate::app::tests::{keys, model};
+
+    fn pressed(key: Key) -> Press {
+        Press::in_field(&model(), key)
+    }
 
     #[test]
     fn one_line_fields_take_the_usual_keys() {
@@ -195,7 +207,7 @@ mod tests {
         ] {
             let (mut value, mut cursor) = (String::new(), 0);
             for key in keys(script) {
-                line(&mut value, &mut cursor, key);
+                line(&mut value, &mut cursor, pressed(key));
             }
             assert_eq!((value.as_str(), cursor), (text, at), "{script}");
         }
@@ -206,7 +218,7 @@ mod tests {
         let mut text = String::new();
         let mut cursor = 0;
         for script in ["<f1>", "<C-p>", "<A-x>", "<esc>", "<ret>", "<tab>"] {
-            assert_eq!(line(&mut text, &mut cursor, keys(script)[0]), Edited::Ignored, "{script}");
+            assert_eq!(line(&mut text, &mut cursor, pressed(keys(script)[0])), Edited::Ignored, "{script}");
         }
         assert_eq!(text, "");
     }

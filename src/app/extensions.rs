@@ -1,13 +1,13 @@
 //! Hooks and plugins on the screen: lists, slash commands of plugins, and the card that asks before a folder's things run.
 
+use super::action::Action;
 use super::approvals::QUIET;
 use super::effect::{Effect, LoadRequest};
-use super::modals::{Move, movement};
+use super::modals::{movement, scrolled};
 use super::model::Model;
 use super::model::extensions::{Extensions, HookRow, PluginRow, PluginState, TrustCard};
 use super::model::modal::{Modal, TrustModal};
 use super::{run, turn};
-use crate::config::keymap::{Code, Context, Key};
 use crate::config::trust::Standing;
 use crate::protocol::{AgentCommand, Level};
 use crate::text::width::truncate_middle;
@@ -80,27 +80,24 @@ pub fn trust(model: &mut Model) {
     }
 }
 
-/// A key in the card. Yes takes two: `y`, then Enter.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let moved = movement(model, Context::Modal, key);
+/// An action in the card. Yes takes two: mark it, then accept it.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::Trust(modal)) = model.tab.modals.last_mut() else { return };
-    let last = modal.lines.len().saturating_sub(1);
-    match (key.code, moved) {
-        (Code::Char('y' | 'Y'), _) if !key.ctrl && !key.alt => modal.agreed = true,
-        (Code::Left | Code::Right | Code::Tab | Code::BackTab, _) => modal.agreed = !modal.agreed,
-        (Code::Esc | Code::Char('n' | 'N'), _) => put_aside(model),
-        (Code::Enter, _) if modal.agreed => {
+    match action {
+        Some(Action::Yes) => modal.agreed = true,
+        Some(Action::Switch) => modal.agreed = !modal.agreed,
+        Some(Action::Accept) if modal.agreed => {
             let card = modal.card.clone();
             model.tab.modals.pop();
             model.extensions.aside = Some(card.clone());
             out.push(Effect::Load(LoadRequest::Trust { card: Box::new(card) }));
         }
-        (Code::Enter, _) => put_aside(model),
-        (_, Some(Move::Rows(rows))) => modal.scroll = super::scroll::shifted(modal.scroll, rows).min(last),
-        (Code::Char(' '), _) => modal.scroll = super::scroll::shifted(modal.scroll, 10).min(last),
-        (_, Some(Move::Start)) => modal.scroll = 0,
-        (_, Some(Move::End)) => modal.scroll = last,
-        _ => {}
+        Some(Action::Accept | Action::Close | Action::No) => put_aside(model),
+        action => {
+            if let Some(movement) = movement(action) {
+                modal.scroll = scrolled(modal.scroll, modal.lines.len(), movement);
+            }
+        }
     }
 }
 

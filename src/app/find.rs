@@ -1,10 +1,11 @@
 //! Find in the conversation.
 
+use super::action::Action;
 use super::focus;
+use super::hint;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::transcript::{CellId, Find, Position};
 use super::model::{Model, Pane};
-use crate::config::keymap::{Code, Key};
 use crate::protocol::Level;
 
 /// Opens the search, with what was searched last, or searches at once.
@@ -17,7 +18,10 @@ pub fn open(model: &mut Model, words: &str) {
     let text = model.tab.transcript.find.as_ref().map(|find| find.query.clone()).unwrap_or_default();
     model.tab.modals.push(Modal::Input(InputModal {
         title: "Find".into(),
-        hint: "Enter keeps the hits, Esc forgets them".into(),
+        hint: hint::sentence(&[
+            (hint::field(model, Action::Accept), "keeps the hits"),
+            (hint::field(model, Action::Close), "forgets them"),
+        ]),
         cursor: text.chars().count(),
         text,
         masked: false,
@@ -95,16 +99,13 @@ pub fn step(model: &mut Model, by: i32) {
     }
 }
 
-/// A key while hits are shown. `false`: not one of its own.
-pub fn key(model: &mut Model, key: Key) -> bool {
-    if key.ctrl || key.alt {
-        return false;
-    }
+/// An action while hits are shown. `false`: not one of its own.
+pub fn act(model: &mut Model, action: Action) -> bool {
     let reading = model.tab.focus == Pane::Conversation;
-    match key.code {
-        Code::Esc => close(model),
-        Code::Char('n') | Code::Enter if reading => step(model, -1),
-        Code::Char('N') if reading => step(model, 1),
+    match action {
+        Action::Close => close(model),
+        Action::FindNext if reading => step(model, -1),
+        Action::FindPrevious if reading => step(model, 1),
         _ => return false,
     }
     true

@@ -1,10 +1,10 @@
 //! The card of a start without a model: what was found, what can be set up, and a way to try it offline.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::first_run::{FirstRun, Found, Server};
-use super::{composer, modals, models, own_server};
-use crate::config::keymap::{Code, Key};
+use super::{hint, modals, models, own_server};
 use crate::protocol::{AgentCommand, Level};
 
 /// Providers that are listed before the rest is asked for.
@@ -90,16 +90,14 @@ pub fn found(model: &mut Model, found: Found) {
     }
 }
 
-/// A key while the card is shown and nothing is written. `false`: the composer gets it.
-pub fn key(model: &mut Model, key: Key) -> bool {
+/// An action while the card is shown and nothing is written. `false`: the composer gets the key.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
     let Some(card) = &mut model.first_run else { return false };
-    if !composer::is_empty(&model.tab.composer) || key.ctrl || key.alt {
-        return false;
-    }
     let last = rows(card).len() - 1;
-    match key.code {
-        Code::Up => card.selected = card.selected.checked_sub(1).unwrap_or(last),
-        Code::Down => card.selected = if card.selected >= last { 0 } else { card.selected + 1 },
+    match action {
+        Action::Previous => card.selected = card.selected.checked_sub(1).unwrap_or(last),
+        Action::Next => card.selected = if card.selected >= last { 0 } else { card.selected + 1 },
+        Action::Accept => choose(model, out),
         _ => return false,
     }
     true
@@ -141,6 +139,11 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 
 /// A pasted key was tried: it is stored, or the field says what was wrong and Enter stores it all the same.
 pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outcome: Result<String, String>) {
+    let how = hint::sentence(&[
+        (hint::field(model, Action::Accept), "stores it all the same"),
+        (hint::field(model, Action::Close), "leaves"),
+    ]);
+    let how = if how.is_empty() { how } else { format!(" {how}.") };
     let Some(field) = modals::key_field(model, provider) else { return };
     match outcome {
         Ok(said) => {
@@ -150,7 +153,7 @@ pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outco
         }
         Err(error) => {
             field.busy = false;
-            field.message = format!("{error}. Enter stores it all the same, Esc leaves.");
+            field.message = format!("{error}.{how}");
         }
     }
 }
@@ -203,7 +206,7 @@ mod tests {
         assert_eq!(shown.len(), 4);
         assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
         let effects = script(&mut model, "hello<ret>");
-        assert_eq!(composer::text(&model.tab.composer), "hello", "nothing is sent and nothing is lost");
+        assert_eq!(crate::app::composer::text(&model.tab.composer), "hello", "nothing is sent and nothing is lost");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
     }
 

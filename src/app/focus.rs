@@ -1,5 +1,6 @@
 //! Who gets a key, and where the focus can go.
 
+use super::model::modal::{ApprovalModal, ApprovalStage, Modal};
 use super::model::{Model, Pane};
 use crate::config::keymap::Context;
 
@@ -44,6 +45,29 @@ pub fn context(pane: Pane) -> Context {
         Pane::Sidebar => Context::Sidebar,
         Pane::Queue => Context::Queue,
     }
+}
+
+/// The keymap context of a modal.
+pub fn modal_context(modal: &Modal) -> Context {
+    match modal {
+        Modal::Approval(ApprovalModal { stage: ApprovalStage::Reason(_) | ApprovalStage::Editing(_), .. }) => {
+            Context::Field
+        }
+        Modal::Approval(_) => Context::Approval,
+        Modal::Question(_) => Context::Question,
+        Modal::Picker(_) => Context::Picker,
+        Modal::Sessions(_) => Context::Sessions,
+        Modal::Rewind(_) => Context::Rewind,
+        Modal::Input(_) => Context::Field,
+        Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => Context::Modal,
+        Modal::PolicyChanged(_) => Context::Policy,
+        Modal::Quit(_) => Context::Quit,
+    }
+}
+
+/// Whether letters are written into a modal, masked or not: none of them means an action there.
+pub fn writes(modal: &Modal) -> bool {
+    modal.has_field() || matches!(modal, Modal::Input(_))
 }
 
 /// A way to move the focus.

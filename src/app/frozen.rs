@@ -1,14 +1,14 @@
 //! The card of a policy that somebody changed on disk: what is different, and two answers. Until one is given nothing
 //! passes by a rule or mode.
 
+use super::action::Action;
 use super::approvals::QUIET;
 use super::effect::{Effect, ServerOrder};
-use super::modals::{Move, movement};
+use super::modals::{movement, scrolled};
 use super::model::Model;
 use super::model::modal::{FrozenChoice, FrozenModal, Modal};
 use super::model::servers::ReadWhy;
 use crate::config::held::version;
-use crate::config::keymap::{Code, Context, Key};
 use crate::protocol::{AgentCommand, Level, PolicyAnswer, PolicyChange};
 use crate::text::{Line, Role, Span};
 
@@ -62,29 +62,26 @@ pub fn show(model: &mut Model) {
     }
 }
 
-/// A key in the card. An answer takes two: choose it, then Enter.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let moved = movement(model, Context::Modal, key);
+/// An action in the card. An answer takes two: choose it, then accept it.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::PolicyChanged(modal)) = model.tab.modals.last_mut() else { return };
-    let last = modal.lines.len().saturating_sub(1);
-    let plain = !key.ctrl && !key.alt;
-    match (key.code, moved) {
-        (Code::Char('t' | 'T'), _) if plain => modal.selected = FrozenChoice::Take,
-        (Code::Char('o' | 'O'), _) if plain => modal.selected = FrozenChoice::Keep,
-        (Code::Char('n' | 'N'), _) if plain => modal.selected = FrozenChoice::Later,
-        (Code::Tab | Code::Right, _) => modal.selected = next(modal.selected, 1),
-        (Code::BackTab | Code::Left, _) => modal.selected = next(modal.selected, 2),
-        (Code::Esc, _) => put_aside(model),
-        (Code::Enter, _) => match modal.selected {
+    match action {
+        Some(Action::TakePolicy) => modal.selected = FrozenChoice::Take,
+        Some(Action::KeepPolicy) => modal.selected = FrozenChoice::Keep,
+        Some(Action::No) => modal.selected = FrozenChoice::Later,
+        Some(Action::Next) => modal.selected = next(modal.selected, 1),
+        Some(Action::Previous) => modal.selected = next(modal.selected, 2),
+        Some(Action::Close) => put_aside(model),
+        Some(Action::Accept) => match modal.selected {
             FrozenChoice::Later => put_aside(model),
             FrozenChoice::Take => answer(model, out, PolicyAnswer::Take),
             FrozenChoice::Keep => answer(model, out, PolicyAnswer::Keep),
         },
-        (_, Some(Move::Rows(rows))) => modal.scroll = super::scroll::shifted(modal.scroll, rows).min(last),
-        (Code::Char(' '), _) => modal.scroll = super::scroll::shifted(modal.scroll, 10).min(last),
-        (_, Some(Move::Start)) => modal.scroll = 0,
-        (_, Some(Move::End)) => modal.scroll = last,
-        _ => {}
+        action => {
+            if let Some(movement) = movement(action) {
+                modal.scroll = scrolled(modal.scroll, modal.lines.len(), movement);
+            }
+        }
     }
 }
 

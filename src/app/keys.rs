@@ -1,12 +1,12 @@
 //! A key on its way: the layer that owns it, its keymap, the text field, the global keymap.
 
 use super::action::Action;
-use super::edit;
+use super::edit::{self, Edit};
 use super::effect::Effect;
 use super::focus::{self, Layer};
 use super::model::modal::Modal;
 use super::model::{Chord, Model, Pane};
-use super::{completion, composer, find, modals, processes, run, select, usual, vi};
+use super::{completion, composer, find, first_run, hint, modals, processes, run, select, vi};
 use crate::config::keymap::{Code, Context, Key, Match};
 use crate::protocol::Level;
 
@@ -37,6 +37,65 @@ pub fn bound(model: &Model, contexts: &[Context], keys: &[Key]) -> Bound {
     if prefix { Bound::Prefix } else { Bound::None }
 }
 
+/// What one key means in some contexts, the first one first.
+fn single(model: &Model, contexts: &[Context], key: Key) -> Option<Action> {
+    match bound(model, contexts, &[key]) {
+        Bound::Action(action) => Some(action),
+        Bound::Prefix | Bound::None => None,
+    }
+}
+
+/// A key that was looked up once: what it means to what has the keys, and what it types into a text field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Press {
+    pub action: Option<Action>,
+    pub key: Key,
+}
+
+/// What the global keymap means in modals, too.
+const EVERYWHERE: [Action; 5] =
+    [Action::Suspend, Action::Interrupt, Action::Inbox, Action::ToggleTerminal, Action::Help];
+
+impl Press {
+    /// Looks a key up in contexts. Shift does not hide what a key means without it.
+    pub fn in_contexts(model: &Model, contexts: &[Context], key: Key) -> Self {
+        let plain = Key { shift: false, ..key };
+        Self { action: single(model, contexts, key).or_else(|| single(model, contexts, plain)), key }
+    }
+
+    /// What a key means to a modal. What types into its field is text, whatever it means elsewhere; where nothing is
+    /// written Caps Lock hides no letter.
+    pub fn in_modal(model: &Model, modal: &Modal, key: Key) -> Self {
+        let writes = focus::writes(modal);
+        if writes && edit::printable(key).is_some() {
+            return Self { action: None, key };
+        }
+        let context = [focus::modal_context(modal)];
+        let own = Self::in_contexts(model, &context, key).action;
+        let own = own.or_else(|| edit::small(key).and_then(|key| single(model, &context, key)));
+        let field = || Self::in_contexts(model, &[Context::Field], key).action;
+        let edits = || field().filter(|action| writes && Edit::of(*action).is_some());
+        let global = || single(model, &[Context::Global], key).filter(|action| EVERYWHERE.contains(action));
+        Self { action: own.or_else(edits).or_else(global), key }
+    }
+
+    /// What a key means to a text of one line.
+    pub fn in_field(model: &Model, key: Key) -> Self {
+        match edit::printable(key) {
+            Some(_) => Self { action: None, key },
+            None => Self::in_contexts(model, &[Context::Field], key),
+        }
+    }
+
+    /// What it does to a text: a letter that means no action is written.
+    pub fn edit(self) -> Option<Edit> {
+        match self.action {
+            Some(action) => Edit::of(action),
+            None => edit::printable(self.key).map(Edit::Insert),
+        }
+    }
+}
+
 /// A key was pressed.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let (now, armed) = (model.now, model.quit_armed);
@@ -45,31 +104,24 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     match layer {
         Layer::Modal => {
             model.chord = None;
-            // The output that a question is about can be looked at: nothing of it is answered by that.
-            let shows = matches!(model.tab.modals.last(), Some(Modal::Approval(_)))
-                && edit::printable(key).is_none()
-                && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::ToggleTerminal);
-            match shows {
-                true => run::by_key(model, out, Action::ToggleTerminal, key),
-                false => modals::key(model, out, key),
-            }
+            modals::key(model, out, key);
         }
         Layer::TakeOver => processes::taken_over_key(model, out, key),
         Layer::CopyMode => {
-            if !select::copy_mode_key(model, out, key) {
+            let action = Press::in_contexts(model, &[Context::Copy], key).action;
+            if !action.is_some_and(|action| select::copy_mode_act(model, out, action)) {
                 pane_key(model, out, key);
             }
         }
         Layer::Completion => {
-            // Tab completes and Enter may send: one action by name, but not one key
-            let tab = key.code == Code::Tab;
-            let usual = if tab { key } else { usual::translate(model, &[Context::Completion], key) };
-            if model.chord.is_some() || !completion::key(model, out, usual) {
+            let action = single(model, &[Context::Completion], key);
+            if model.chord.is_some() || !action.is_some_and(|action| completion::act(model, out, action)) {
                 pane_key(model, out, key);
             }
         }
         Layer::Find => {
-            if model.chord.is_some() || !find::key(model, key) {
+            let action = Press::in_contexts(model, &[Context::Find], key).action;
+            if model.chord.is_some() || !action.is_some_and(|action| find::act(model, action)) {
                 pane_key(model, out, key);
             }
         }
@@ -86,7 +138,18 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     if vi::composer_key(model, out, key) {
         return;
     }
-    let contexts = [focus::context(model.tab.focus), Context::Global];
+    let empty = model.tab.focus == Pane::Composer && composer::is_empty(&model.tab.composer);
+    if empty && model.chord.is_none() && model.first_run.is_some() {
+        let action = Press::in_contexts(model, &[Context::FirstRun], key).action;
+        if action.is_some_and(|action| first_run::act(model, out, action)) {
+            return;
+        }
+    }
+    let mut contexts = [focus::context(model.tab.focus), Context::Global];
+    // Where nothing is written, what deletes forward is free to mean something else: Ctrl-D quits.
+    if empty && bound(model, &contexts, &[key]) == Bound::Action(Action::DeleteChar) {
+        contexts = [Context::Global; 2];
+    }
     // The leader once more: the popup at once, and then its next page.
     if bound(model, &contexts, &[key, key]) == Bound::None
         && let Some(chord) = model.chord.as_mut().filter(|chord| chord.keys == [key])
@@ -105,7 +168,8 @@ fn pane_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Bound::Action(action) if chord || applies(model, action, key) => run::by_key(model, out, action, key),
         Bound::Prefix => model.chord = Some(Chord { keys, since: model.now, shown: false, page: 0 }),
         Bound::None if chord => {
-            model.notices.add(model.now, Level::Info, "no action on these keys: F1 shows all");
+            let all = hint::key(model, Action::Help).map(|key| format!(": {key} shows all")).unwrap_or_default();
+            model.notices.add(model.now, Level::Info, format!("no action on these keys{all}"));
         }
         Bound::Action(_) | Bound::None => text_key(model, out, key),
     }
@@ -119,11 +183,7 @@ fn applies(model: &Model, action: Action, key: Key) -> bool {
         return false;
     }
     match action {
-        // Ctrl-D deletes forward in a text
-        Action::Quit => !typing || empty || !(key.ctrl && key.code == Code::Char('d')),
         Action::FocusNext => !typing || empty || key.code != Code::Tab,
-        // an arrow belongs to the first-run card while nothing is written
-        Action::HistoryPrevious | Action::HistoryNext => !(model.first_run.is_some() && empty),
         _ => true,
     }
 }
@@ -132,9 +192,6 @@ fn applies(model: &Model, action: Action, key: Key) -> bool {
 fn text_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     match model.tab.focus {
         Pane::Composer => {
-            if super::first_run::key(model, key) {
-                return;
-            }
             if key.code == Code::Tab && !composer::is_empty(&model.tab.composer) {
                 completion::refresh(model, out);
                 return;

@@ -24,6 +24,7 @@ pub mod first_run;
 pub mod focus;
 pub mod frozen;
 pub mod fuzzy;
+pub mod hint;
 pub mod history;
 pub mod items;
 pub mod keys;
@@ -62,7 +63,6 @@ pub mod toolsets;
 pub mod turn;
 pub mod update;
 pub mod uses;
-pub mod usual;
 pub mod vi;
 pub mod wake;
 

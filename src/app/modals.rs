@@ -2,62 +2,70 @@
 
 use super::action::Action;
 use super::effect::{Effect, LoadRequest, ServerOrder};
-use super::keys::{Bound, bound};
+use super::keys::Press;
 use super::model::Model;
 use super::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use super::{
-    answers, approvals, composer, edit, extensions, find, frozen, own_server, pickers, processes, quitting, rewind,
-    scroll, seek, servers, sessions, usual, vi,
+    answers, approvals, composer, edit, extensions, find, frozen, hint, own_server, pickers, processes, quitting,
+    rewind, run, scroll, seek, servers, sessions, vi,
 };
-use crate::config::keymap::{Code, Context, Key};
+use crate::config::keymap::Key;
 use crate::exec::ProcessCommand;
 use crate::policy::Mode;
 use crate::protocol::AgentCommand;
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    // leaving for the shell answers nothing
-    if bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Suspend) {
-        return super::run::run(model, out, Action::Suspend, "");
+    let Some(modal) = model.tab.modals.last() else { return };
+    let press = Press::in_modal(model, modal, key);
+    let answers = matches!(modal, Modal::Approval(_) | Modal::Question(_));
+    match press.action {
+        // leaving for the shell answers nothing
+        Some(Action::Suspend) => return run::run(model, out, Action::Suspend, ""),
+        // The output that a question is about can be looked at: nothing of it is answered by that.
+        Some(Action::ToggleTerminal) if matches!(modal, Modal::Approval(_)) => {
+            return run::run(model, out, Action::ToggleTerminal, "");
+        }
+        // stopping answers nothing, so it need not wait for quiet
+        Some(Action::Interrupt) => {}
+        _ if approvals::inert(model, out, press) => return,
+        Some(Action::Inbox) if answers => return approvals::next_question(model, out),
+        _ => {}
     }
-    // stopping answers nothing, so it need not wait for quiet
-    let interrupt = key.ctrl && key.code == Code::Char('c');
-    if !interrupt && approvals::inert(model, out, key) {
+    let Some(press) = vi::modal_key(model, out, press) else { return };
+    if super::asks::key(model, out, press) {
         return;
     }
-    if matches!(model.tab.modals.last(), Some(Modal::Approval(_) | Modal::Question(_)))
-        && bound(model, &[Context::Global], &[key]) == Bound::Action(Action::Inbox)
-    {
-        return approvals::next_question(model, out);
-    }
-    let Some(key) = vi::modal_key(model, out, key) else { return };
-    let key = usual::in_modal(model, key);
-    if super::asks::key(model, out, key) {
-        return;
+    if press.action == Some(Action::Interrupt) {
+        return interrupt(model, out);
     }
     match model.tab.modals.last() {
-        Some(Modal::Approval(_) | Modal::Question(_)) if interrupt => approvals::interrupt(model, out),
-        Some(Modal::Approval(_)) => answers::approval_key(model, out, key),
-        Some(Modal::Question(_)) => answers::question_key(model, out, key),
-        Some(Modal::Picker(_)) if interrupt => pickers::cancel(model),
-        Some(Modal::Picker(_)) => pickers::key(model, out, key),
-        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_))
-            if interrupt =>
-        {
+        Some(Modal::Approval(_)) => answers::approval_key(model, out, press),
+        Some(Modal::Question(_)) => answers::question_key(model, out, press),
+        Some(Modal::Picker(_)) => pickers::key(model, out, press),
+        Some(Modal::Sessions(_)) => sessions::key(model, out, press),
+        Some(Modal::Rewind(_)) => rewind::key(model, out, press),
+        Some(Modal::Input(_)) => input_key(model, out, press),
+        Some(Modal::Text(_)) => text_act(model, press.action),
+        Some(Modal::Confirm(_)) => confirm_act(model, out, press.action),
+        Some(Modal::Quit(_)) => quitting::act(model, out, press.action),
+        Some(Modal::PolicyChanged(_)) => frozen::act(model, out, press.action),
+        Some(Modal::Trust(_)) => extensions::act(model, out, press.action),
+        None => {}
+    }
+}
+
+/// Stops what the modal on top is about, and closes it.
+fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
+    match model.tab.modals.last() {
+        Some(Modal::Approval(_) | Modal::Question(_)) => approvals::interrupt(model, out),
+        Some(Modal::Picker(_)) => pickers::cancel(model),
+        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_)) => {
             model.tab.modals.pop();
         }
-        Some(Modal::Sessions(_)) => sessions::key(model, out, key),
-        Some(Modal::Rewind(_)) => rewind::key(model, out, key),
-        Some(Modal::Text(_)) => text_key(model, key),
-        Some(Modal::Confirm(_)) => confirm_key(model, out, key),
-        Some(Modal::Quit(_)) => quitting::key(model, out, key),
-        Some(Modal::PolicyChanged(_)) if interrupt => frozen::put_aside(model),
-        Some(Modal::PolicyChanged(_)) => frozen::key(model, out, key),
-        Some(Modal::Trust(_)) if interrupt => extensions::put_aside(model),
-        Some(Modal::Trust(_)) => extensions::key(model, out, key),
-        Some(Modal::Input(_)) => {
-            input_key(model, out, if interrupt { Key { code: Code::Esc, ctrl: false, ..key } } else { key })
-        }
+        Some(Modal::PolicyChanged(_)) => frozen::put_aside(model),
+        Some(Modal::Trust(_)) => extensions::put_aside(model),
+        Some(Modal::Input(_)) => leave_input(model, out),
         None => {}
     }
 }
@@ -93,7 +101,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     }
 }
 
-/// Movements that lists and texts share, by their usual keys or the keymap.
+/// Movements that lists and texts share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
     Rows(i32),
@@ -104,34 +112,26 @@ pub enum Move {
 /// Rows of a page in a modal.
 const PAGE: i32 = 10;
 
-/// What a key moves in a modal.
-pub fn movement(model: &Model, context: Context, key: Key) -> Option<Move> {
-    // a list with a filter takes letters as text, whatever they move elsewhere
-    if context == Context::Picker && edit::printable(key).is_some() {
-        return None;
-    }
-    let plain = !key.ctrl && !key.alt;
-    match key.code {
-        Code::Up if plain => return Some(Move::Rows(-1)),
-        Code::Down if plain => return Some(Move::Rows(1)),
-        Code::PageUp if plain => return Some(Move::Rows(-PAGE)),
-        Code::PageDown if plain => return Some(Move::Rows(PAGE)),
-        Code::Char('p') if key.ctrl => return Some(Move::Rows(-1)),
-        Code::Char('n') if key.ctrl => return Some(Move::Rows(1)),
-        _ => {}
-    }
-    // Letters are text where a list has a filter: there only the list's own keys may take them.
-    let is_text = context == Context::Picker && plain && matches!(key.code, Code::Char(_));
-    let contexts = if is_text { &[context][..] } else { &[context, Context::Modal] };
-    let Bound::Action(action) = bound(model, contexts, &[key]) else { return None };
-    match action {
-        Action::SelectPrevious | Action::ScrollUp => Some(Move::Rows(-1)),
-        Action::SelectNext | Action::ScrollDown => Some(Move::Rows(1)),
+/// What an action moves in a modal.
+pub fn movement(action: Option<Action>) -> Option<Move> {
+    match action? {
+        Action::Previous | Action::ScrollUp => Some(Move::Rows(-1)),
+        Action::Next | Action::ScrollDown => Some(Move::Rows(1)),
         Action::PageUp => Some(Move::Rows(-PAGE)),
         Action::PageDown => Some(Move::Rows(PAGE)),
         Action::ToStart => Some(Move::Start),
         Action::ToEnd => Some(Move::End),
         _ => None,
+    }
+}
+
+/// The first line that shows of a text of `count` lines after a movement.
+pub fn scrolled(at: usize, count: usize, movement: Move) -> usize {
+    let last = count.saturating_sub(1);
+    match movement {
+        Move::Rows(rows) => scroll::shifted(at, rows).min(last),
+        Move::Start => 0,
+        Move::End => last,
     }
 }
 
@@ -148,45 +148,29 @@ pub fn moved(at: usize, count: usize, movement: Move) -> usize {
     }
 }
 
-fn text_key(model: &mut Model, key: Key) {
-    let movement = movement(model, Context::Modal, key);
+fn text_act(model: &mut Model, action: Option<Action>) {
     let Some(Modal::Text(TextModal { lines, scroll, .. })) = model.tab.modals.last_mut() else { return };
-    let last = lines.len().saturating_sub(1);
-    match (movement, key.code) {
-        (Some(Move::Rows(rows)), _) => *scroll = super::scroll::shifted(*scroll, rows).min(last),
-        (Some(Move::Start), _) | (None, Code::Home | Code::Char('g')) => *scroll = 0,
-        (Some(Move::End), _) | (None, Code::End | Code::Char('G')) => *scroll = last,
-        (None, Code::Char('j')) => *scroll = (*scroll + 1).min(last),
-        (None, Code::Char('k')) => *scroll = scroll.saturating_sub(1),
-        (None, Code::Char(' ')) => *scroll = super::scroll::shifted(*scroll, PAGE).min(last),
-        (None, Code::Esc | Code::Enter | Code::Char('q') | Code::F(1)) => {
-            model.tab.modals.pop();
-        }
-        (None, _) => {}
+    if let Some(movement) = movement(action) {
+        *scroll = scrolled(*scroll, lines.len(), movement);
+    } else if matches!(action, Some(Action::Close | Action::Accept | Action::Help)) {
+        model.tab.modals.pop();
     }
 }
 
-fn confirm_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+fn confirm_act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::Confirm(confirm)) = model.tab.modals.last_mut() else { return };
-    match key.code {
-        // What scrolls a longer text (arrows, j and k) chooses here.
-        Code::Left
-        | Code::Right
-        | Code::Up
-        | Code::Down
-        | Code::PageUp
-        | Code::PageDown
-        | Code::Tab
-        | Code::BackTab => {
+    match action {
+        // What scrolls a longer text chooses here.
+        Some(Action::Switch | Action::ScrollUp | Action::ScrollDown | Action::PageUp | Action::PageDown) => {
             confirm.selected_yes = !confirm.selected_yes;
         }
-        // A letter marks, as everywhere: Enter takes what is marked.
-        Code::Char('y' | 'Y') if !key.ctrl && !key.alt => confirm.selected_yes = true,
-        Code::Char('n' | 'N') if !key.ctrl && !key.alt => confirm.selected_yes = false,
-        Code::Esc => {
+        // A letter marks, as everywhere: another key takes what is marked.
+        Some(Action::Yes) => confirm.selected_yes = true,
+        Some(Action::No) => confirm.selected_yes = false,
+        Some(Action::Close) => {
             model.tab.modals.pop();
         }
-        Code::Enter => {
+        Some(Action::Accept) => {
             let yes = confirm.selected_yes;
             answer(model, out, yes);
         }
@@ -218,31 +202,33 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
     }
 }
 
-fn input_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
+fn input_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return };
-    match key.code {
-        Code::Esc => {
-            let then = input.then.clone();
-            model.tab.modals.pop();
-            match then {
-                InputThen::Find => find::close(model),
-                InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
-                InputThen::Title
-                | InputThen::Key(_)
-                | InputThen::Server
-                | InputThen::ServerKey(_)
-                | InputThen::ServerModel(_)
-                | InputThen::Ask(_)
-                | InputThen::Seek => {}
-            }
-        }
-        Code::Enter if !input.busy => enter(model, out),
+    match press.action {
+        Some(Action::Close) => leave_input(model, out),
         _ if input.busy => {}
+        Some(Action::Accept) => enter(model, out),
         _ => {
-            if edit::line(&mut input.text, &mut input.cursor, key) == edit::Edited::Changed {
+            if edit::line(&mut input.text, &mut input.cursor, press) == edit::Edited::Changed {
                 input_changed(model);
             }
         }
+    }
+}
+
+/// Closes the field on top and what waits for it.
+fn leave_input(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(Modal::Input(input)) = model.tab.modals.pop() else { return };
+    match input.then {
+        InputThen::Find => find::close(model),
+        InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
+        InputThen::Title
+        | InputThen::Key(_)
+        | InputThen::Server
+        | InputThen::ServerKey(_)
+        | InputThen::ServerModel(_)
+        | InputThen::Ask(_)
+        | InputThen::Seek => {}
     }
 }
 
@@ -325,9 +311,11 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
 /// Opens the masked field for a key.
 pub fn ask_key(model: &mut Model, provider: &str) {
     let name = model.first_run.as_ref().map_or(provider, |card| card.name(provider)).to_owned();
+    let tries = hint::field(model, Action::Accept).map(|key| format!("; {key} tries it with one call"));
+    let tries = tries.unwrap_or_default();
     model.tab.modals.push(Modal::Input(InputModal {
         title: format!("Key for {name}"),
-        hint: "Paste it; Enter tries it with one call. Nothing is sent before.".into(),
+        hint: format!("Paste it{tries}. Nothing is sent before."),
         text: String::new(),
         cursor: 0,
         masked: true,

@@ -1,6 +1,8 @@
 //! A server of models by its address: asking it, its key, its model, and making it the one that answers.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
+use super::hint;
 use super::model::Model;
 use super::model::first_run::{OwnServer, Server};
 use super::model::modal::{InputModal, InputThen, Modal, PickItem, PickerKind};
@@ -36,7 +38,9 @@ fn field(model: &mut Model, title: &str, hint: &str, text: String, then: InputTh
 
 fn ask_key(model: &mut Model, base_url: String, message: &str) {
     let title = format!("Key for {base_url}");
-    field(model, &title, "Paste it; Enter asks the server with it.", String::new(), InputThen::ServerKey(base_url));
+    let asks = hint::field(model, Action::Accept).map(|key| format!("; {key} asks the server with it"));
+    let hint = format!("Paste it{}.", asks.unwrap_or_default());
+    field(model, &title, &hint, String::new(), InputThen::ServerKey(base_url));
     if let Some(Modal::Input(input)) = model.tab.modals.last_mut() {
         input.message = message.to_owned();
     }

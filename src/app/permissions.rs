@@ -1,6 +1,8 @@
 //! `/permissions`: the rules that hold here, what they would say to a command that is typed, and taking one back.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
+use super::hint;
 use super::model::Model;
 use super::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use super::model::permissions::{Permissions, RuleRow};
@@ -37,12 +39,15 @@ pub fn listed(model: &mut Model, new: Permissions) {
 }
 
 /// All that is known of a rule: its row may be too short for that.
-fn told(row: &RuleRow) -> String {
+fn told(row: &RuleRow, takes: Option<&str>) -> String {
     let parts: Vec<&str> = [&row.scope, &row.end, &row.who].into_iter().map(String::as_str).collect();
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let last = match row.of_session {
         true => "ends with the session; /new begins one without it".to_owned(),
-        false => format!("Enter takes it back · {}", row.place),
+        false => match takes {
+            Some(key) => format!("{key} takes it back · {}", row.place),
+            None => row.place.clone(),
+        },
     };
     [format!("{} {}", row.action, row.rule), parts.join(" · "), last]
         .into_iter()
@@ -98,6 +103,7 @@ pub fn tried(model: &mut Model, command: String, verdict: String) {
 /// What is known of the selected rule, or the verdict on what is typed, below the list.
 pub fn note(model: &mut Model) {
     let known = std::mem::take(&mut model.permissions);
+    let takes = hint::picker(model, Action::Accept);
     if let Some(picker) = pickers::top(model, PickerKind::Permissions) {
         let query = picker.query.trim();
         picker.footnote = match (&known.tried, query.is_empty()) {
@@ -108,7 +114,7 @@ pub fn note(model: &mut Model) {
                     .and_then(|item| known.rows.iter().find(|row| row.number.to_string() == item.value));
                 match (row, known.problems.first()) {
                     (_, Some(problem)) => format!("⚠ {problem}"),
-                    (Some(row), None) => told(row),
+                    (Some(row), None) => told(row, takes.as_deref()),
                     (None, None) => {
                         "no rules: what is not harmless is asked about. An answer that lasts makes one".into()
                     }

@@ -1,13 +1,14 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
+use super::action::Action;
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
 use super::fuzzy::Fuzzy;
+use super::keys::Press;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
 use super::{approvals, backends, history, looks, models, own_server, palette, permissions, servers, tabs, toolsets};
-use crate::config::keymap::{Code, Context, Key};
 
 /// Opens a picker with its rows; the current one is selected.
 pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
@@ -79,18 +80,18 @@ pub fn chosen(picker: &Picker) -> Option<&PickItem> {
 }
 
 /// A key for the picker on top.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    if let Some(movement) = modals::movement(model, Context::Picker, key) {
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
+    if let Some(movement) = modals::movement(press.action) {
         return step(model, out, movement);
     }
-    match key.code {
-        Code::Esc => return cancel(model),
-        Code::Char('r') if key.ctrl => return refresh(model, out),
-        Code::Enter | Code::Tab if !key.ctrl && !key.alt => return accept(model, out),
+    match press.action {
+        Some(Action::Close) => return cancel(model),
+        Some(Action::Refresh) => return refresh(model, out),
+        Some(Action::Accept) => return accept(model, out),
         _ => {}
     }
     let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
-    if edit::line(&mut picker.query, &mut picker.cursor, key) == Edited::Changed {
+    if edit::line(&mut picker.query, &mut picker.cursor, press) == Edited::Changed {
         typed(model, out);
     }
 }

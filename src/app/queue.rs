@@ -2,10 +2,12 @@
 //!
 //! Those that come back with a session are held: nothing of them is sent before the person says so.
 
+use super::action::Action;
 use super::effect::Effect;
 use super::model::notices::About;
 use super::model::{Model, Pane, Sent};
-use super::{composer, drafts, focus, history, paste, sessions, turn};
+use super::{composer, drafts, focus, hint, history, paste, sessions, turn};
+use crate::config::keymap::Context;
 use crate::protocol::{AgentCommand, Image, Level, SessionId};
 use crate::store::{QueuedPrompt, StoreJob};
 use std::sync::Arc;
@@ -148,11 +150,16 @@ pub fn undelivered(model: &mut Model, prompts: Vec<(String, Vec<Image>)>) {
 
 /// Says that prompts wait, and what sends them.
 pub fn say_it_waits(model: &mut Model) {
+    let key = hint::key_in(model, Context::Composer, Action::Send);
+    let how = |which: &str| match &key {
+        Some(key) => format!(": {key} on an empty composer sends {which}"),
+        None => String::new(),
+    };
     let text = match model.tab.queue.len() {
         0 => return,
         _ if model.tab.opening => return,
-        1 => "1 queued prompt waits: Enter on an empty composer sends it".to_owned(),
-        n => format!("{n} queued prompts wait: Enter on an empty composer sends the first"),
+        1 => format!("1 queued prompt waits{}", how("it")),
+        n => format!("{n} queued prompts wait{}", how("the first")),
     };
     model.notices.add(model.now, Level::Info, text);
 }

@@ -1,11 +1,11 @@
 //! Leaving: what still runs is shown, and for each command in the background the person says whether it goes on.
 
+use super::action::Action;
 use super::effect::Effect;
 use super::modals::{self, Move};
 use super::model::modal::{Confirm, ConfirmThen, Modal, QuitModal, QuitRow};
 use super::model::{Model, TurnStatus};
 use super::{processes, sessions};
-use crate::config::keymap::{Code, Context, Key};
 use crate::exec::{ProcessCommand, ProcessId, ProcessInfo};
 
 /// Quits; what still runs is said first.
@@ -70,22 +70,24 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// A key of the modal.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let movement = modals::movement(model, Context::Modal, key);
+/// An action in the modal.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::Quit(modal)) = model.tab.modals.last_mut() else { return };
-    match (key.code, movement) {
-        (Code::Char(' ' | 'e') | Code::Left | Code::Right, _) => turn_over(modal),
-        (Code::Char('a'), _) => {
+    match action {
+        Some(Action::KeepProcess) => turn_over(modal),
+        Some(Action::KeepAll) => {
             let keep = modal.rows.iter().any(|row| row.can_stay && !row.keep);
             modal.rows.iter_mut().filter(|row| row.can_stay).for_each(|row| row.keep = keep);
         }
-        (Code::Esc, _) => {
+        Some(Action::Close) => {
             model.tab.modals.pop();
         }
-        (Code::Enter, _) => leave(model, out),
-        (_, Some(movement)) => modal.selected = modals::moved(modal.selected, modal.rows.len(), movement),
-        _ => {}
+        Some(Action::Accept) => leave(model, out),
+        action => {
+            if let Some(movement) = modals::movement(action) {
+                modal.selected = modals::moved(modal.selected, modal.rows.len(), movement);
+            }
+        }
     }
 }
 

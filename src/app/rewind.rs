@@ -1,13 +1,14 @@
 //! Going back: choose a prompt, see what that means, choose what is taken back. Nothing happens before the last Enter.
 
+use super::action::Action;
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
+use super::keys::Press;
 use super::modals::{self, Move};
 use super::model::modal::{Confirm, ConfirmThen, Modal};
 use super::model::rewind::{Confirming, RewindChoice, RewindModal};
 use super::model::{Model, Pane};
-use super::{approvals, composer, drafts, focus, history, items, paste, scroll, sidebar, turn};
-use crate::config::keymap::{Code, Context, Key};
+use super::{approvals, composer, drafts, focus, hint, history, items, paste, scroll, sidebar, turn};
 use crate::protocol::{AgentCommand, ItemId, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::text::format::plural;
 use crate::text::width::truncate_middle;
@@ -46,7 +47,8 @@ pub fn redo(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn is_quiet(model: &mut Model) -> bool {
     let running = turn::is_running(model);
     if running {
-        model.notices.add(model.now, Level::Warning, "a turn is running: stop it first (Esc)");
+        let how = hint::key(model, Action::StopTurn).map(|key| format!(" ({key})")).unwrap_or_default();
+        model.notices.add(model.now, Level::Warning, format!("a turn is running: stop it first{how}"));
     }
     !running
 }
@@ -132,31 +134,23 @@ fn confirm(modal: &mut RewindModal) {
 }
 
 /// A key for the modal.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    let movement = modals::movement(model, Context::Picker, key);
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
-    // Pages are the preview's: the list is narrowed by typing.
-    let page = match key.code {
-        Code::PageUp => -PAGE,
-        Code::PageDown => PAGE,
-        _ => 0,
-    };
-    if page != 0 {
-        modal.scroll = scroll::shifted(modal.scroll, page);
-        return;
-    }
-    if modal.confirm.is_some() {
-        return choice_key(model, out, movement, key);
-    }
-    match (movement, key.code) {
-        (Some(movement), _) => step(model, out, movement),
-        (None, Code::Esc) => close(model),
-        (None, Code::Enter) => confirm(modal),
-        (None, _) => {
-            if edit::line(&mut modal.query, &mut modal.cursor, key) == Edited::Changed {
-                typed(model, out);
+    match press.action {
+        // The preview scrolls: the list is narrowed by typing.
+        Some(Action::ScrollUp) => modal.scroll = scroll::shifted(modal.scroll, -PAGE),
+        Some(Action::ScrollDown) => modal.scroll = scroll::shifted(modal.scroll, PAGE),
+        action if modal.confirm.is_some() => choice_act(model, out, action),
+        Some(Action::Close) => close(model),
+        Some(Action::Accept) => confirm(modal),
+        action => match modals::movement(action) {
+            Some(movement) => step(model, out, movement),
+            None => {
+                if edit::line(&mut modal.query, &mut modal.cursor, press) == Edited::Changed {
+                    typed(model, out);
+                }
             }
-        }
+        },
     }
 }
 
@@ -167,36 +161,35 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
     ask(model, out);
 }
 
-fn choice_key(model: &mut Model, out: &mut Vec<Effect>, movement: Option<Move>, key: Key) {
+fn choice_act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     let choices = modal.choices();
     let undo = modal.undo;
     let Some(confirm) = &mut modal.confirm else { return };
     let at = choices.iter().position(|choice| *choice == confirm.selected).unwrap_or_default();
-    let movement = movement.or(match key.code {
-        Code::Tab => Some(Move::Rows(1)),
-        Code::BackTab => Some(Move::Rows(-1)),
-        _ => None,
-    });
-    let letter = match key.code {
-        Code::Char('b') => Some(RewindChoice::Both),
-        Code::Char('c') => Some(RewindChoice::Conversation),
-        Code::Char('f') => Some(RewindChoice::Files),
-        Code::Char('o') => Some(RewindChoice::Overwrite),
-        _ => None,
-    };
-    let letter = letter.filter(|choice| !key.ctrl && !key.alt && choices.contains(choice));
-    match (movement, letter, key.code) {
+    let named = action.and_then(choice).filter(|choice| choices.contains(choice));
+    match (modals::movement(action), named, action) {
         (Some(movement), _, _) => confirm.selected = choices[modals::moved(at, choices.len(), movement)],
         (None, Some(RewindChoice::Overwrite), _) => confirm.overwrite = !confirm.overwrite,
         (None, Some(choice), _) => confirm.selected = choice,
-        (None, None, Code::Esc) if undo => close(model),
-        (None, None, Code::Esc) => modal.confirm = None,
-        (None, None, Code::Enter) if confirm.selected == RewindChoice::Overwrite => {
+        (None, None, Some(Action::Close)) if undo => close(model),
+        (None, None, Some(Action::Close)) => modal.confirm = None,
+        (None, None, Some(Action::Accept)) if confirm.selected == RewindChoice::Overwrite => {
             confirm.overwrite = !confirm.overwrite;
         }
-        (None, None, Code::Enter) => take(model, out),
+        (None, None, Some(Action::Accept)) => take(model, out),
         (None, None, _) => {}
+    }
+}
+
+/// The choice that an action names.
+fn choice(action: Action) -> Option<RewindChoice> {
+    match action {
+        Action::RewindBoth => Some(RewindChoice::Both),
+        Action::RewindConversation => Some(RewindChoice::Conversation),
+        Action::RewindFiles => Some(RewindChoice::Files),
+        Action::OverwriteFiles => Some(RewindChoice::Overwrite),
+        _ => None,
     }
 }
 

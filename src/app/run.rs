@@ -1,6 +1,7 @@
 //! Actions: one line each, to the concern that does it.
 
 use super::action::Action;
+use super::edit::Edit;
 use super::effect::{Effect, LoadRequest};
 use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
@@ -10,7 +11,7 @@ use super::tabs::Go;
 use super::{
     approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
     processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, tabs, turn,
-    usual, vi,
+    vi,
 };
 use crate::config::keymap::Key;
 use crate::exec::Way;
@@ -138,8 +139,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::FindNext if seek::here(model) => seek::step(model, out, Way::Up),
         Action::FindPrevious if seek::here(model) => seek::step(model, out, Way::Down),
         Action::Find => find::open(model, argument),
-        Action::FindNext => find::step(model, 1),
-        Action::FindPrevious => find::step(model, -1),
+        Action::FindNext => find::step(model, -1),
+        Action::FindPrevious => find::step(model, 1),
         Action::CopyMode => select::copy_mode(model),
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
@@ -172,8 +173,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::DeleteToEnd
         | Action::DeleteToStart
         | Action::Yank => {
-            if let Some(key) = usual::key(action) {
-                composer::key(model, out, key);
+            if let Some(edit) = Edit::of(action) {
+                composer::edit(model, out, edit);
             }
         }
         // these mean something in a list or a question only, which take their keys first
@@ -187,17 +188,27 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Here
         | Action::Rename
         | Action::DeleteSession
+        | Action::KeepProcess
+        | Action::KeepAll
         | Action::Deny
         | Action::AllowOnce
         | Action::AllowSession
         | Action::AllowAlways
         | Action::EditCommand
+        | Action::Unfold
         | Action::Choose1
         | Action::Choose2
         | Action::Choose3
         | Action::Choose4
         | Action::Choose5
         | Action::Choose6
+        | Action::Choose7
+        | Action::RewindBoth
+        | Action::RewindConversation
+        | Action::RewindFiles
+        | Action::OverwriteFiles
+        | Action::TakePolicy
+        | Action::KeepPolicy
         | Action::WordEnd
         | Action::HalfPageUp
         | Action::HalfPageDown

@@ -1,9 +1,12 @@
 //! Find in the output of the shown command: `/`, then `n` up and `N` down, through memory and the log file.
 
+use super::action::Action;
 use super::effect::Effect;
+use super::hint;
 use super::model::modal::{InputModal, InputThen, Modal};
 use super::model::processes::Seek;
 use super::model::{Model, Pane};
+use crate::config::keymap::Context;
 use crate::exec::{Hit, ProcessCommand, ProcessId, Way};
 use crate::protocol::Level;
 
@@ -15,9 +18,15 @@ pub fn here(model: &Model) -> bool {
 /// Asks for the words.
 pub fn open(model: &mut Model) {
     let text = model.tab.processes.pane.find.as_ref().map(|find| find.words.clone()).unwrap_or_default();
+    let key = |action| hint::key_in(model, Context::Terminal, action);
+    let hint = hint::sentence(&[
+        (hint::field(model, Action::Accept), "goes to the newest line with it"),
+        (key(Action::FindNext), "up"),
+        (key(Action::FindPrevious), "down"),
+    ]);
     model.tab.modals.push(Modal::Input(InputModal {
         title: "Find in the output".into(),
-        hint: "Enter goes to the newest line with it, then n up and N down".into(),
+        hint,
         cursor: text.chars().count(),
         text,
         masked: false,

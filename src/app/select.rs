@@ -1,16 +1,16 @@
 //! Selecting, expanding and copying in the conversation. What is copied is source text.
 
 use super::action::Action;
-use super::copy_words;
+use super::copy_words::{self, Word};
 use super::effect::Effect;
 use super::focus;
-use super::keys::{Bound, bound};
+use super::hint;
 use super::marking;
 use super::model::notices::About;
 use super::model::selection::Grain;
 use super::model::transcript::{CellId, CellKind, Position, Selection, Spot};
 use super::model::{CopyMode, Copying, Model, Pane};
-use crate::config::keymap::{Code, Context, Key};
+use crate::config::keymap::Context;
 use crate::protocol::Level;
 
 /// Selects the entry above or below.
@@ -184,77 +184,50 @@ pub fn copy_mode(model: &mut Model) {
     }
     model.tab.copy_mode = Some(CopyMode::default());
     let about = About::CopyMode;
-    model.notices.about(model.now, Level::Info, about, "copy mode: h j k l w b e move, v marks, y copies, Esc leaves");
+    let key = |action| hint::key_in(model, Context::Copy, action);
+    let moves =
+        [Action::Left, Action::Down, Action::Up, Action::Right, Action::WordRight, Action::WordLeft, Action::WordEnd];
+    let moves = moves.into_iter().filter_map(key).collect::<Vec<_>>().join(" ");
+    let keys = hint::sentence(&[
+        (Some(moves).filter(|keys| !keys.is_empty()), "move"),
+        (key(Action::Mark), "marks"),
+        (key(Action::CopyMarked), "copies"),
+        (key(Action::Close), "leaves"),
+    ]);
+    model.notices.about(model.now, Level::Info, about, format!("copy mode: {keys}"));
 }
 
-/// A key in copy mode. `false`: not one of its own.
-pub fn copy_mode_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> bool {
-    let key = match bound(model, &[Context::Copy], &[key]) {
-        Bound::Action(action) => match copy_mode_usual(action) {
-            Some(code) => Key { code, ctrl: false, alt: false, shift: false },
-            None => key,
-        },
-        Bound::Prefix | Bound::None => key,
-    };
-    if key.ctrl || key.alt {
-        return false;
-    }
-    match key.code {
-        Code::PageUp => half_pages(model, out, -2),
-        Code::PageDown => half_pages(model, out, 2),
-        Code::Char('u') => half_pages(model, out, -1),
-        Code::Char('d') => half_pages(model, out, 1),
-        Code::Char('/') => super::find::open(model, ""),
-        Code::Char('n') => super::find::step(model, -1),
-        Code::Char('N') => super::find::step(model, 1),
-        Code::Char('h') | Code::Left => across(model, -1),
-        Code::Char('l') | Code::Right => across(model, 1),
-        Code::Char(key @ ('w' | 'b' | 'e')) => copy_words::step(model, out, key),
-        Code::Char('0') | Code::Home => across(model, i32::MIN),
-        Code::Char('$') | Code::End => across(model, i32::MAX),
-        Code::Char('j') | Code::Down => down(model, out, 1),
-        Code::Char('k') | Code::Up => down(model, out, -1),
-        Code::Char('g') => edge(model, true),
-        Code::Char('G') => edge(model, false),
-        Code::Char('v' | ' ') => mark(model),
-        Code::Char('V') => mark_row(model),
-        Code::Char('y') | Code::Enter => {
+/// An action in copy mode. `false`: not one of its own.
+pub fn copy_mode_act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
+    match action {
+        Action::PageUp => half_pages(model, out, -2),
+        Action::PageDown => half_pages(model, out, 2),
+        Action::HalfPageUp => half_pages(model, out, -1),
+        Action::HalfPageDown => half_pages(model, out, 1),
+        Action::Find => super::find::open(model, ""),
+        Action::FindNext => super::find::step(model, -1),
+        Action::FindPrevious => super::find::step(model, 1),
+        Action::Left => across(model, -1),
+        Action::Right => across(model, 1),
+        Action::WordRight => copy_words::step(model, out, Word::Right),
+        Action::WordLeft => copy_words::step(model, out, Word::Left),
+        Action::WordEnd => copy_words::step(model, out, Word::End),
+        Action::LineStart => across(model, i32::MIN),
+        Action::LineEnd => across(model, i32::MAX),
+        Action::Down => down(model, out, 1),
+        Action::Up => down(model, out, -1),
+        Action::ToStart => edge(model, true),
+        Action::ToEnd => edge(model, false),
+        Action::Mark => mark(model),
+        Action::MarkLine => mark_row(model),
+        Action::CopyMarked => {
             copy(model, out);
             leave_copy_mode(model);
         }
-        Code::Char('q') | Code::Esc => clear(model),
+        Action::Close => clear(model),
         _ => return false,
     }
     true
-}
-
-/// The usual key of an action of copy mode.
-fn copy_mode_usual(action: Action) -> Option<Code> {
-    Some(match action {
-        Action::Left => Code::Left,
-        Action::Down => Code::Down,
-        Action::Up => Code::Up,
-        Action::Right => Code::Right,
-        Action::WordRight => Code::Char('w'),
-        Action::WordEnd => Code::Char('e'),
-        Action::WordLeft => Code::Char('b'),
-        Action::LineStart => Code::Home,
-        Action::LineEnd => Code::End,
-        Action::ToStart => Code::Char('g'),
-        Action::ToEnd => Code::Char('G'),
-        Action::PageUp => Code::PageUp,
-        Action::PageDown => Code::PageDown,
-        Action::HalfPageUp => Code::Char('u'),
-        Action::HalfPageDown => Code::Char('d'),
-        Action::Mark => Code::Char('v'),
-        Action::MarkLine => Code::Char('V'),
-        Action::CopyMarked => Code::Char('y'),
-        Action::Find => Code::Char('/'),
-        Action::FindNext => Code::Char('n'),
-        Action::FindPrevious => Code::Char('N'),
-        Action::Close => Code::Esc,
-        _ => return None,
-    })
 }
 
 fn half_pages(model: &mut Model, out: &mut Vec<Effect>, by: i32) {

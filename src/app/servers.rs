@@ -6,7 +6,9 @@ mod prompts;
 pub use login::pasted;
 pub use prompts::{ask_prompt, prompted, prompts};
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest, ServerOrder};
+use super::hint;
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::notices::About;
@@ -180,11 +182,13 @@ fn item(row: &ServerRow) -> PickItem {
 /// What is known of the selected server, below the list.
 pub fn note(model: &mut Model) {
     let rows = model.servers.clone();
+    let key = hint::picker(model, Action::Accept);
+    let enter = |does| hint::sentence(&[(key.clone(), does)]);
     let Some(picker) = pickers::top(model, PickerKind::Servers) else { return };
     let chosen = pickers::chosen(picker).map(|item| item.value.clone()).unwrap_or_default();
     let row = rows.iter().find(|row| row.name == chosen);
     picker.footnote = match row {
-        None if chosen == CHANGE => "Enter shows the change".into(),
+        None if chosen == CHANGE => enter("shows the change"),
         None if rows.is_empty() => "none is set up: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
         None => String::new(),
         Some(row) => {
@@ -195,15 +199,12 @@ pub fn note(model: &mut Model) {
                 _ => &row.why,
             };
             let switch = match row.state {
-                ServerState::NeedsLogin => "Enter logs in",
-                state if is_on(state) => "Enter switches it off",
-                _ => "Enter switches it on",
+                ServerState::NeedsLogin => enter("logs in"),
+                state if is_on(state) => enter("switches it off"),
+                _ => enter("switches it on"),
             };
-            if said.is_empty() {
-                format!("{switch} · /mcp {} tells more", row.name)
-            } else {
-                format!("{switch} · {said}")
-            }
+            let rest = if said.is_empty() { format!("/mcp {} tells more", row.name) } else { said.clone() };
+            if switch.is_empty() { rest } else { format!("{switch} · {rest}") }
         }
     };
 }

@@ -2,13 +2,14 @@
 
 mod excerpt;
 
+use super::action::Action;
 use super::edit::{self, Edited};
 use super::effect::{Effect, LoadRequest};
+use super::keys::Press;
 use super::modals::{self, Move};
 use super::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
 use super::model::{Model, TurnStatus};
-use super::{composer, drafts, first_run, items, models, queue, sidebar, tabs, toolsets, turn};
-use crate::config::keymap::{Code, Context, Key};
+use super::{composer, drafts, first_run, hint, items, models, queue, sidebar, tabs, toolsets, turn};
 use crate::protocol::{AgentCommand, Item, Level, Opens, SessionId, SessionInfo};
 use crate::store::{SessionRow, StoreJob};
 
@@ -117,7 +118,7 @@ pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn open_elsewhere(model: &mut Model, id: SessionId, pid: i64) {
     let text = format!(
         "Session {id} is open in another window (process {pid}). Fork it to go on here with a copy of the \
-         conversation, or read it as it is now. Esc does neither."
+         conversation, or read it as it is now."
     );
     let mut confirm = Confirm::new("Open in another window", text, "Fork", ConfirmThen::ForkOf(id.clone()));
     confirm.no = Some(("Read".into(), ConfirmThen::ReadSession(id)));
@@ -190,24 +191,24 @@ pub fn previewed(model: &mut Model, session: &SessionId, items: &[Item]) {
 }
 
 /// A key for the browser.
-pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
-    if let Some(movement) = modals::movement(model, Context::Picker, key) {
+pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
+    if let Some(movement) = modals::movement(press.action) {
         return step(model, out, movement);
     }
     let Some(browser) = browser(model) else { return };
-    match key.code {
-        Code::Esc => {
+    match press.action {
+        Some(Action::Close) => {
             model.tab.modals.pop();
         }
-        Code::Enter => accept(model, out),
-        Code::Tab => {
+        Some(Action::Accept) => accept(model, out),
+        Some(Action::Here) => {
             browser.here = !browser.here;
             ask(model, out);
         }
-        Code::Delete => ask_delete(model),
-        Code::Char('t') if key.ctrl => rename(model, out),
+        Some(Action::DeleteSession) => ask_delete(model),
+        Some(Action::Rename) => rename(model, out),
         _ => {
-            if edit::line(&mut browser.query, &mut browser.cursor, key) == Edited::Changed {
+            if edit::line(&mut browser.query, &mut browser.cursor, press) == Edited::Changed {
                 typed(model);
             }
         }
@@ -302,7 +303,7 @@ pub fn title(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     let text = model.tab.session.as_ref().and_then(|session| session.title.clone()).unwrap_or_default();
     model.tab.modals.push(Modal::Input(InputModal {
         title: "Title of the session".into(),
-        hint: "Enter sets it".into(),
+        hint: hint::sentence(&[(hint::field(model, Action::Accept), "sets it")]),
         cursor: text.chars().count(),
         text,
         masked: false,

@@ -1,7 +1,10 @@
 //! Settings of the screen that a command changes: at once, and in `config.yaml` for the next start.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
+use super::hint;
 use super::model::Model;
+use crate::config::keymap::Context;
 use crate::config::{DisplayConfig, schema};
 use crate::protocol::Level;
 use std::sync::Arc;
@@ -32,11 +35,13 @@ pub fn busy(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
     let Some(mode) = word(model, "busy", schema::BUSY, &now, typed) else { return };
     display(model).busy_input_mode = mode.into();
     keep(out, "display.busy_input_mode", mode);
-    let text = match mode {
-        "steer" => "while a turn runs, Enter says it to the turn at its next step",
-        "interrupt" => "while a turn runs, Enter stops it and sends",
-        _ => "while a turn runs, Enter queues",
+    let does = match mode {
+        "steer" => "says it to the turn at its next step",
+        "interrupt" => "stops it and sends",
+        _ => "queues",
     };
+    let send = hint::key_in(model, Context::Composer, Action::Send).unwrap_or_else(|| "sending".into());
+    let text = format!("while a turn runs, {send} {does}");
     model.notices.add(model.now, Level::Info, text);
 }
 

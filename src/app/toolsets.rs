@@ -1,6 +1,8 @@
 //! Toolsets of the session: the list with what each costs and its switch, which holds from the next turn on.
 
+use super::action::Action;
 use super::effect::{Effect, LoadRequest};
+use super::hint;
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
 use super::model::toolsets::ToolsetRow;
@@ -9,7 +11,7 @@ use crate::protocol::{AgentCommand, Level};
 use crate::text::format;
 
 /// What a switch means, below the list.
-const SWITCHES: &str = "Enter switches it from the next turn on; the prompt cache restarts then";
+const SWITCHES: &str = "switches it from the next turn on; the prompt cache restarts then";
 
 /// `/toolsets`: the list; with names only these, with `default` those of the configuration.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
@@ -76,11 +78,12 @@ fn item(row: &ToolsetRow) -> PickItem {
 /// What is known of the selected set, and what Enter does, below the list.
 pub fn note(model: &mut Model) {
     let rows = std::mem::take(&mut model.toolsets);
+    let switches = hint::sentence(&[(hint::picker(model, Action::Accept), SWITCHES)]);
     if let Some(picker) = pickers::top(model, PickerKind::Toolsets) {
         let row = pickers::chosen(picker).and_then(|item| rows.iter().find(|row| row.name == item.value));
         picker.footnote = match row {
-            Some(row) if !row.why.is_empty() => format!("{SWITCHES}. Unavailable: {}", row.why),
-            Some(_) => SWITCHES.to_owned(),
+            Some(row) if !row.why.is_empty() => format!("{switches}. Unavailable: {}", row.why),
+            Some(_) => switches,
             None => String::new(),
         };
     }

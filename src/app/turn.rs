@@ -3,7 +3,7 @@
 use super::effect::Effect;
 use super::model::transcript::{Cell, CellKind, Position};
 use super::model::{Model, Pane, Running, Sent, TurnStatus};
-use super::{composer, drafts, first_run, focus, history, paste, queue, select, sessions, sidebar, slash};
+use super::{composer, drafts, focus, history, paste, queue, select, sessions, sidebar, slash};
 use crate::protocol::{AgentCommand, Level, NoteKind, Origin, TurnEnd, TurnOutcome};
 use crate::store::{QueuedPrompt, StoreJob};
 
@@ -100,8 +100,6 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
         } else {
             queue::steer_first(model, out);
         }
-    } else if model.first_run.is_some() {
-        first_run::choose(model, out);
     } else {
         queue::release(model, out);
     }

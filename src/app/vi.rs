@@ -10,7 +10,9 @@ pub(super) mod text;
 pub use machine::{Mode, State};
 
 use super::action::Action;
+use super::edit::Edit;
 use super::effect::{Effect, LoadRequest};
+use super::keys::Press;
 use super::model::modal::Modal;
 use super::model::{Model, Pane};
 use super::{composer, history, modals, palette, run};
@@ -110,7 +112,7 @@ fn unknown(model: &mut Model, out: &mut Vec<Effect>, c: char) {
         '?' if empty => palette::help(model),
         '/' if empty => {
             insert(model);
-            composer::key(model, out, Key { code: Code::Char('/'), ctrl: false, alt: false, shift: false });
+            composer::edit(model, out, Edit::Insert('/'));
         }
         '/' => run::run(model, out, Action::Find, ""),
         _ => {}
@@ -137,19 +139,20 @@ pub fn renew(model: &mut Model) {
 }
 
 /// A key for the field of the modal on top; gives back what the modal itself should get.
-pub fn modal_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> Option<Key> {
+pub fn modal_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> Option<Press> {
+    let key = press.key;
     if !model.vi.on {
-        return Some(key);
+        return Some(press);
     }
     let vi = &mut model.vi;
     let Some((text, cursor)) = model.tab.modals.last_mut().and_then(Modal::field) else {
         vi.field = State::default();
-        return Some(key);
+        return Some(press);
     };
     // nothing to move in, nothing to leave for
     let leaves = key.code == Code::Esc && text.is_empty() && vi.field.mode == Mode::Insert;
     if leaves || (vi.field.is_typing() && key.code != Code::Esc) {
-        return Some(key);
+        return Some(press);
     }
     let was = Text::new(text, *cursor);
     let mut now = was.clone();
@@ -159,16 +162,15 @@ pub fn modal_key(model: &mut Model, out: &mut Vec<Effect>, key: Key) -> Option<K
         *text = now.string();
         modals::typed(model, out);
     }
-    let plain = |code| Some(Key { code, ctrl: false, alt: false, shift: false });
     match took {
         Took::Yes | Took::Unknown(_) => None,
-        Took::Above => plain(Code::Up),
-        Took::Below => plain(Code::Down),
+        Took::Above => Some(Press { action: Some(Action::Previous), key }),
+        Took::Below => Some(Press { action: Some(Action::Next), key }),
         Took::No => {
             if matches!(key.code, Code::Enter | Code::Esc) {
                 model.vi.field = State::default();
             }
-            Some(key)
+            Some(press)
         }
     }
 }

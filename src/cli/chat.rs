@@ -91,7 +91,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
         )
         .is_ok();
     let now = crate::agent::now();
-    let (config, look, keymap) = (Arc::new(config.clone()), Arc::new(look), Arc::new(keymap));
+    let (config, look, keymap) = (Arc::clone(config), Arc::new(look), Arc::new(keymap));
     let mut model = Model::new(config, look, keymap, (0, 0), base.cwd.display().to_string(), now);
     model.demo = args.demo;
     model.home = home.display().to_string();

@@ -18,8 +18,10 @@ pub struct SkinsArgs {
 /// Only when `out` can't be written.
 pub fn run(args: &SkinsArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Result<i32> {
     let dirs = paths.look_dirs();
-    let display = config::load(&Sources::of_process(paths.clone())).config.display;
-    let lists = [("skins", list_skins(&dirs), display.skin), ("themes", list_themes(&dirs), display.theme)];
+    let loaded = config::load(&Sources::of_process(paths.clone()));
+    let display = &loaded.config.display;
+    let lists =
+        [("skins", list_skins(&dirs), display.skin.as_str()), ("themes", list_themes(&dirs), display.theme.as_str())];
     if args.json {
         let rows = |list: &[Listed], current: &str| -> Vec<serde_json::Value> {
             let row = |row: &Listed| serde_json::json!({"name": row.name, "description": row.description, "own": row.own, "current": row.name == current, "problem": row.problem});

@@ -1,7 +1,7 @@
 //! `hermes tools`: what there is, how the model sees it, and one call through the same door as the agent's.
 
 use super::setup;
-use crate::agent::Port;
+use crate::agent::AgentHandle;
 use crate::agent::runner::Deps;
 use crate::engine::Surface;
 use crate::policy::Mode;
@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 /// Version of the JSON shapes.
 const VERSION: u32 = 1;
@@ -83,10 +82,11 @@ pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate
     let deps = engine.deps(&base.cwd, None);
     let (_, ctx) = door(base, &deps, false);
     let planned = deps.dispatch.plan(name, args, &ctx).await;
-    let intent = match (&planned.spec, &planned.call) {
-        (None, _) => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
-        (_, Ok(call)) => Ok(call.intent().clone()),
-        (_, Err(output)) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
+    let is_known = deps.dispatch.registry().snapshot().get(&planned.name).is_some();
+    let intent = match &planned.call {
+        Ok(call) => Ok(call.intent().clone()),
+        Err(_) if !is_known => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
+        Err(output) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
     };
     engine.finish(None).await;
     intent
@@ -95,31 +95,14 @@ pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate
 /// A gate without a person, and what its calls may use.
 fn door(base: &setup::Base, deps: &Deps, yolo: bool) -> (Gate, ToolCtx) {
     let config = &base.loaded.config;
-    let port = Arc::new(Port::alone());
+    let port = Arc::new(AgentHandle::alone());
     let mode = if yolo { Mode::Off } else { config.approvals.mode };
     let rules = crate::agent::rules(&base.loaded, deps.backends.kind(), &Surface::default());
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&deps.dispatch), rules, mode, Arc::clone(&deps.world), asker);
     let gate = gate.with_log(deps.store.clone());
-    let ctx = ToolCtx {
-        config: Arc::new(config.clone()),
-        call_id: "cli".into(),
-        task: "cli".into(),
-        cwd: Arc::new(Mutex::new(base.cwd.clone())),
-        workspace: base.cwd.clone(),
-        unconfined: false,
-        closed: Default::default(),
-        exec: deps.exec.clone(),
-        backends: deps.backends.clone(),
-        world: Arc::clone(&deps.world),
-        files: Arc::default(),
-        agent: port,
-        progress: mpsc::channel(1).0,
-        cancel: CancellationToken::new(),
-        history: None,
-        spill: base.paths.spill().join("cli"),
-        room: Default::default(),
-    };
+    let cwd = Arc::new(Mutex::new(base.cwd.clone()));
+    let ctx = deps.tool_ctx("cli", cwd, base.cwd.clone(), port);
     (gate, ctx)
 }
 

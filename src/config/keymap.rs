@@ -51,6 +51,8 @@ pub enum Context {
     /// Any one-line field: pickers, titles, keys, searches.
     Field,
     Conversation,
+    /// The conversation while hits of a search are shown.
+    Find,
     /// The terminal pane, watched.
     Terminal,
     /// The terminal pane, taken over: all other keys go to the program.
@@ -63,18 +65,25 @@ pub enum Context {
     Approval,
     Question,
     Sessions,
+    /// The prompts to go back to, and what is taken back.
+    Rewind,
+    /// The card of a policy that changed on disk.
+    Policy,
+    /// What still runs, before the program is left.
+    Quit,
     Copy,
     FirstRun,
 }
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 16] = [
+    pub const ALL: [Context; 20] = [
         Context::Global,
         Context::Composer,
         Context::Completion,
         Context::Field,
         Context::Conversation,
+        Context::Find,
         Context::Terminal,
         Context::TakenOver,
         Context::Sidebar,
@@ -84,6 +93,9 @@ impl Context {
         Context::Approval,
         Context::Question,
         Context::Sessions,
+        Context::Rewind,
+        Context::Policy,
+        Context::Quit,
         Context::Copy,
         Context::FirstRun,
     ];
@@ -96,6 +108,7 @@ impl Context {
             Context::Completion => "completion",
             Context::Field => "field",
             Context::Conversation => "conversation",
+            Context::Find => "find",
             Context::Terminal => "terminal",
             Context::TakenOver => "taken-over",
             Context::Sidebar => "sidebar",
@@ -105,6 +118,9 @@ impl Context {
             Context::Approval => "approval",
             Context::Question => "question",
             Context::Sessions => "sessions",
+            Context::Rewind => "rewind",
+            Context::Policy => "policy",
+            Context::Quit => "quit",
             Context::Copy => "copy",
             Context::FirstRun => "first-run",
         }
@@ -191,6 +207,18 @@ impl Keymap {
     pub fn key_in(&self, context: Context, action: &str) -> Option<String> {
         let own = self.bindings.iter().filter(|binding| binding.context == context && binding.action == action);
         own.min_by_key(|binding| binding.keys.len()).map(|binding| display(&binding.keys))
+    }
+
+    /// The actions of one context, each with its keys as shown, in file order.
+    pub fn in_context(&self, context: Context) -> Vec<(&str, Vec<String>)> {
+        let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
+        for binding in self.bindings.iter().filter(|binding| binding.context == context) {
+            match rows.iter_mut().find(|(action, _)| *action == binding.action) {
+                Some((_, keys)) => keys.push(display(&binding.keys)),
+                None => rows.push((&binding.action, vec![display(&binding.keys)])),
+            }
+        }
+        rows
     }
 
     /// What may follow a started chord, for the which-key popup: the rest as shown, and its action; sorted by key.

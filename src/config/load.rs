@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a configuration is made from.
 #[derive(Clone, Debug)]
@@ -36,7 +37,8 @@ impl Sources {
 /// A loaded configuration and everything odd that was met on the way.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
-    pub config: Config,
+    /// Shared: every call and every reader of it has the same one.
+    pub config: Arc<Config>,
     pub warnings: Vec<Warning>,
     /// The real environment.
     pub env: BTreeMap<String, String>,
@@ -146,7 +148,7 @@ pub fn load(sources: &Sources) -> Loaded {
     }
 
     match serde_json::from_value(Json::Object(values)) {
-        Ok(config) => loaded.config = config,
+        Ok(config) => loaded.config = Arc::new(config),
         // Every value was checked against the table, so this is a gap in the table; the defaults hold.
         Err(error) => loaded.warnings.push(Warning {
             path: Some(file),

@@ -49,7 +49,7 @@ fn nothing_there_means_defaults_and_no_word() {
     let dir = tempfile::tempdir().unwrap();
     let paths = Paths::at(dir.path().join("none"));
     let loaded = load(&Sources { paths, cwd: None, env: BTreeMap::new(), overrides: Vec::new() });
-    assert_eq!(loaded.config, Config::default());
+    assert_eq!(*loaded.config, Config::default());
     assert_eq!(loaded.warnings, []);
 }
 
@@ -125,7 +125,8 @@ fn the_sandbox_in_both_forms_and_never_looser_than_written() {
         let mut sources = home.sources();
         sources.cwd = Some(dir.clone());
         project::trust(&sources.paths, &dir).unwrap();
-        let got = load(&sources).config.sandbox;
+        let config = load(&sources).config;
+        let got = &config.sandbox;
         assert_eq!((got.mode, got.network, got.writable.len()), (mode, network, 0), "{own} and {project}");
     }
 }
@@ -164,7 +165,7 @@ fn one_wrong_value_costs_only_itself() {
 #[test]
 fn broken_yaml_names_the_place_and_starts_with_defaults() {
     let loaded = Home::new("model:\n  default: x\n provider: y\n").load();
-    assert_eq!(loaded.config, Config::default());
+    assert_eq!(*loaded.config, Config::default());
     let texts = texts(&loaded);
     assert!(texts.contains("config.yaml:3:") && texts.contains("3 |  provider: y"), "{texts}");
     let loaded = Home::new("- a\n- b\n").load();
@@ -311,7 +312,7 @@ fn the_annotated_defaults_are_the_defaults() {
     let text = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/config.yaml"));
     let loaded = Home::new(text).load();
     assert_eq!(texts(&loaded), "");
-    assert_eq!(loaded.config, Config::default());
+    assert_eq!(*loaded.config, Config::default());
     for spec in schema::KEYS {
         let last = spec.path.rsplit('.').next().unwrap();
         let entry = spec.path.contains('*') || spec.path == "toolsets";

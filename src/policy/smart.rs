@@ -9,7 +9,7 @@ pub const SHOWN: usize = 2048;
 
 /// What it answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Opinion {
     Approve,
     Deny,
     /// Ask the person; also everything that is none of the three words.
@@ -17,11 +17,11 @@ pub enum Answer {
 }
 
 /// Reads an answer. Nothing but the very word counts.
-pub fn answer(text: &str) -> Answer {
+pub fn opinion(text: &str) -> Opinion {
     match text.trim() {
-        "APPROVE" => Answer::Approve,
-        "DENY" => Answer::Deny,
-        _ => Answer::Escalate,
+        "APPROVE" => Opinion::Approve,
+        "DENY" => Opinion::Deny,
+        _ => Opinion::Escalate,
     }
 }
 
@@ -72,17 +72,17 @@ mod tests {
     #[test]
     fn only_the_very_words_are_answers() {
         for (text, want) in [
-            ("APPROVE", Answer::Approve),
-            (" APPROVE\n", Answer::Approve),
-            ("DENY", Answer::Deny),
-            ("ESCALATE", Answer::Escalate),
-            ("approve", Answer::Escalate),
-            ("APPROVE.", Answer::Escalate),
-            ("APPROVE, it is safe", Answer::Escalate),
-            ("I would APPROVE", Answer::Escalate),
-            ("", Answer::Escalate),
+            ("APPROVE", Opinion::Approve),
+            (" APPROVE\n", Opinion::Approve),
+            ("DENY", Opinion::Deny),
+            ("ESCALATE", Opinion::Escalate),
+            ("approve", Opinion::Escalate),
+            ("APPROVE.", Opinion::Escalate),
+            ("APPROVE, it is safe", Opinion::Escalate),
+            ("I would APPROVE", Opinion::Escalate),
+            ("", Opinion::Escalate),
         ] {
-            assert_eq!(answer(text), want, "{text:?}");
+            assert_eq!(opinion(text), want, "{text:?}");
         }
     }
 

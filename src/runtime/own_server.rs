@@ -73,8 +73,8 @@ pub fn save(context: &Context, server: &OwnServer, model: String) -> LoadReply {
             return edit::set(&file, "model.api_key", &format!("${{{KEY}}}"));
         }
         // A key of the server before it is not for this one.
-        let before = load::load(&context.sources).config.model.api_key;
-        if before.is_empty() { Ok(()) } else { edit::remove(&file, "model.api_key") }
+        let before = load::load(&context.sources).config;
+        if before.model.api_key.is_empty() { Ok(()) } else { edit::remove(&file, "model.api_key") }
     };
     let result = context.policy.ours(write).map_err(|error| error.to_string());
     LoadReply::ServerUsed { model, result }

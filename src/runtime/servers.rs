@@ -57,7 +57,7 @@ pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
         });
         match broken {
             Some(warning) => Err(warning.to_string()),
-            None => Ok(loaded.config.mcp_servers),
+            None => Ok(loaded.config.mcp_servers.clone()),
         }
     };
     let servers = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;

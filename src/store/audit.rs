@@ -42,7 +42,7 @@ pub enum Kind {
 /// Whose word let a call run, or kept it from running.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+pub enum AuditBy {
     /// Nothing to ask about.
     #[default]
     Policy,
@@ -60,30 +60,30 @@ pub enum By {
     Hook,
 }
 
-impl By {
+impl AuditBy {
     /// In one word, as filters and JSON have it.
     pub fn name(&self) -> &'static str {
         match self {
-            By::Policy => "policy",
-            By::Rule(_) => "rule",
-            By::Person(_) => "person",
-            By::Yolo => "yolo",
-            By::Smart => "smart",
-            By::Nobody => "nobody",
-            By::Hook => "hook",
+            AuditBy::Policy => "policy",
+            AuditBy::Rule(_) => "rule",
+            AuditBy::Person(_) => "person",
+            AuditBy::Yolo => "yolo",
+            AuditBy::Smart => "smart",
+            AuditBy::Nobody => "nobody",
+            AuditBy::Hook => "hook",
         }
     }
 
     /// For people.
     pub fn words(&self) -> String {
         match self {
-            By::Policy => "no question needed".into(),
-            By::Rule(rules) => format!("by rule: {}", rules.join("; ")),
-            By::Person(answer) => format!("by you: {answer}"),
-            By::Yolo => "yolo: not asked".into(),
-            By::Smart => "by the auxiliary model".into(),
-            By::Nobody => "nobody answered".into(),
-            By::Hook => "by a hook".into(),
+            AuditBy::Policy => "no question needed".into(),
+            AuditBy::Rule(rules) => format!("by rule: {}", rules.join("; ")),
+            AuditBy::Person(answer) => format!("by you: {answer}"),
+            AuditBy::Yolo => "yolo: not asked".into(),
+            AuditBy::Smart => "by the auxiliary model".into(),
+            AuditBy::Nobody => "nobody answered".into(),
+            AuditBy::Hook => "by a hook".into(),
         }
     }
 }
@@ -117,7 +117,7 @@ pub struct Record {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
     #[serde(skip_serializing_if = "is_policy")]
-    pub by: By,
+    pub by: AuditBy,
     /// Why it did not run, as the model was told; secrets masked.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -133,8 +133,8 @@ pub struct Record {
     pub scope: String,
 }
 
-fn is_policy(by: &By) -> bool {
-    *by == By::Policy
+fn is_policy(by: &AuditBy) -> bool {
+    *by == AuditBy::Policy
 }
 
 fn is_zero(ms: &u64) -> bool {

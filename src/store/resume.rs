@@ -1,6 +1,6 @@
 //! Opening a session again: what was cut off is ended properly first, so that every session can go on.
 
-use super::audit::{self, By, Kind, Record};
+use super::audit::{self, AuditBy, Kind, Record};
 use super::db::Db;
 use super::error::StoreError;
 use super::{Opening, items, live, sessions};
@@ -157,7 +157,7 @@ fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64, readers: 
             None => Record {
                 kind: Kind::Call,
                 what: audit::bounded(&what(&call.args)),
-                by: By::Nobody,
+                by: AuditBy::Nobody,
                 why: "the program ended: whether this was answered or done is not known".into(),
                 ..row
             },

@@ -1,4 +1,4 @@
-//! The one way a call runs: repair the name, read the arguments, plan; and later, when the gate has said yes, run.
+//! What the gate calls before and after its question: repair the name, read the arguments, plan; and later run.
 //!
 //! Errors have two levels. A tool that fails or breaks is `{"error": "Tool execution failed: KIND: …"}`, and whatever goes
 //! wrong around it is `{"error": "Error executing NAME: …"}`. A tool that has more to say than a sentence (suggestions,
@@ -15,6 +15,7 @@ use super::registry::Registry;
 use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use super::{line, tool_call};
 use crate::lock::lock;
+use crate::policy::Intent;
 use crate::policy::redact::{RedactKind, Secrets};
 use crate::protocol::Outcome;
 use crate::text::digest::Most;
@@ -48,20 +49,31 @@ pub struct Dispatch {
 pub struct Planned {
     /// As the registry knows it; as written when it knows none.
     pub name: String,
-    /// `None` for an unknown name.
-    pub spec: Option<ToolSpec>,
     /// The name was not written like this.
     pub repaired: bool,
     /// `Err` is what became of a call that will not run.
-    pub call: Result<Box<dyn Call>, Box<ToolOutput>>,
-    /// A hook wants a person to be asked, for this reason.
-    pub ask: Option<String>,
+    pub call: Result<PlannedCall, Box<ToolOutput>>,
     /// Why a hook blocked it.
     pub hooked: Option<String>,
-    /// The arguments that it runs with, kept for hooks that hear of its end.
-    pub args: Option<Value>,
     /// For the tool line.
     pub target: String,
+}
+
+/// A call that can run, once the gate has said yes.
+pub struct PlannedCall {
+    pub run: Box<dyn Call>,
+    pub spec: ToolSpec,
+    /// The arguments that it runs with, kept for hooks that hear of its end.
+    pub args: Option<Value>,
+    /// A hook wants a person to be asked, for this reason.
+    pub ask: Option<String>,
+}
+
+impl PlannedCall {
+    /// What it would do.
+    pub fn intent(&self) -> &Intent {
+        self.run.intent()
+    }
 }
 
 impl Dispatch {
@@ -137,36 +149,29 @@ impl Dispatch {
             let unknown = self.error(unclear.unwrap_or_else(|| among.unknown(name)), RedactKind::Code, ctx);
             return Planned {
                 name: name.to_owned(),
-                spec: None,
                 repaired: false,
                 call: Err(Box::new(failure(unknown))),
-                ask: None,
                 hooked: None,
-                args: None,
                 target: String::new(),
             };
         };
-        let spec = tool.spec().clone();
+        let spec = tool.spec();
         let known = &*spec.name;
         let mut planned = Planned {
             name: known.to_owned(),
             repaired: known != written,
             call: Err(Box::default()),
-            ask: None,
             hooked: None,
-            args: None,
             target: String::new(),
-            spec: None,
         };
         let args = arguments(args_json).map_err(|why| format!("invalid JSON arguments: {why}"));
-        planned.call = match args.and_then(|args| fitted(args, &spec)) {
+        planned.call = match args.and_then(|args| fitted(args, spec)) {
             Err(why) => Err(Box::new(self.around(known, &why, kind_of(known, None), ctx))),
             Ok(args) => self.prepare(&**tool, args, &among, &mut planned, ctx).await,
         };
         if let Ok(call) = &planned.call {
-            planned.target = call.target();
+            planned.target = call.run.target();
         }
-        planned.spec = Some(spec);
         planned
     }
 
@@ -178,8 +183,9 @@ impl Dispatch {
         among: &Among,
         planned: &mut Planned,
         ctx: &ToolCtx,
-    ) -> Result<Box<dyn Call>, Box<ToolOutput>> {
+    ) -> Result<PlannedCall, Box<ToolOutput>> {
         let spec = tool.spec();
+        let (mut kept, mut ask) = (None, None);
         let kind = kind_of(&spec.name, None);
         planned.target = line::target(&spec.name, &args);
         let of_agent = AGENT_LEVEL.contains(&&*spec.name);
@@ -195,7 +201,7 @@ impl Dispatch {
             let back = match said.unwrap_or_else(|_| Before::Go(shown.clone())) {
                 Before::Go(back) => back,
                 Before::Ask { args: back, reason } => {
-                    planned.ask = Some(reason);
+                    ask = Some(reason);
                     back
                 }
                 Before::Block(reason) => {
@@ -208,10 +214,10 @@ impl Dispatch {
             args = fitted(unmasked(back, &shown, &args), spec)
                 .map_err(|why| Box::new(self.around(&spec.name, &why, kind, ctx)))?;
             planned.target = line::target(&spec.name, &args);
-            planned.args = Some(args.clone());
+            kept = Some(args.clone());
         }
         match AssertUnwindSafe(tool.plan_among(args, among, ctx)).catch_unwind().await {
-            Ok(Ok(call)) => Ok(call),
+            Ok(Ok(run)) => Ok(PlannedCall { run, spec: spec.clone(), args: kept, ask }),
             Ok(Err(error)) => {
                 let output = self.failed(&spec.name, error, kind, ctx);
                 Err(Box::new(self.bounded(output, spec, kind, ctx).await))
@@ -220,9 +226,9 @@ impl Dispatch {
         }
     }
 
-    /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's. `args` are
-    /// what it was planned with, as [`Planned`] has them.
-    pub async fn run(&self, call: Box<dyn Call>, spec: &ToolSpec, args: Option<&Value>, ctx: ToolCtx) -> ToolOutput {
+    /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's.
+    pub async fn run(&self, planned: PlannedCall, ctx: ToolCtx) -> ToolOutput {
+        let PlannedCall { run: call, spec, args, ask: _ } = planned;
         if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
             lock(&ctx.files).other_call();
         }
@@ -244,12 +250,12 @@ impl Dispatch {
                     ToolOutput { outcome: Outcome::Interrupted, ..output }
                 }
             };
-            if let (Some(hooks), Some(args)) = (self.hooks.as_deref(), args) {
+            if let (Some(hooks), Some(args)) = (self.hooks.as_deref(), &args) {
                 let called = Called { name: &spec.name, args, duration: began.elapsed() };
                 output = self.shown(hooks, called, output, kind, &ctx).await;
             }
             output.view.target = target;
-            self.bounded(output, spec, kind, &ctx).await
+            self.bounded(output, &spec, kind, &ctx).await
         });
         outer.catch_unwind().await.unwrap_or_else(|panic| self.around(&spec.name, words(panic.as_ref()), kind, &ctx))
     }

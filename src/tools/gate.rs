@@ -1,21 +1,25 @@
 //! The one gate: plan → decide → ask → run. Every door (foreground, background, command line, later plugins, MCP, cron)
 //! calls [`Gate::call`]; nothing else runs a tool.
 
-mod again;
 mod ask;
+mod assess;
+mod assessment;
 mod audit;
-mod guard;
-mod look;
+mod denials;
+mod disk;
+mod environment;
+mod grants;
+mod offers;
 mod origin;
-mod past;
-mod place;
-mod question;
-mod seen;
+mod request;
+mod resolve;
+mod review;
+mod unsandboxed;
 
-pub use guard::{Advice, Said};
+pub use review::Review;
 
-use super::dispatch::{Dispatch, Planned};
-use super::spec::{Call, Progress, ToolCtx, ToolOutput, ToolSpec};
+use super::dispatch::{Dispatch, Planned, PlannedCall};
+use super::spec::{Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::lock::lock;
 use crate::policy::decide::Closed;
 use crate::policy::frozen::Stricter;
@@ -27,6 +31,7 @@ use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Inten
 use crate::protocol::{Outcome, ToolBody, ToolCall, ToolStart, ToolView};
 use crate::store::Store;
 use futures::future::BoxFuture;
+use resolve::Cleared;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -46,14 +51,14 @@ pub trait Asker: Send + Sync {
     /// Writes a grant where it stands for later sessions; the error says why not.
     fn remember(&self, grant: &Grant) -> Result<(), String>;
 
-    /// These classes are granted for the rest of the session.
-    fn granted(&self, classes: &[String]);
+    /// The session has other grants.
+    fn grants_changed(&self);
 
     /// A question that it was asked is void now; how it ended.
-    fn withdraw(&self, id: ApprovalId, how: Decision);
+    fn close(&self, id: ApprovalId, how: Decision);
 
     /// What the call of an open question would touch is known in full now.
-    fn found(&self, _id: ApprovalId, _targets: Vec<Target>, _payloads: Vec<Payload>) {}
+    fn approval_found(&self, _id: ApprovalId, _targets: Vec<Target>, _payloads: Vec<Payload>) {}
 
     /// Who asks and why.
     fn origin(&self) -> ApprovalOrigin;
@@ -65,9 +70,8 @@ pub trait Asker: Send + Sync {
     fn now(&self) -> i64;
 
     /// Puts a question of low risk to the auxiliary model.
-    fn weigh(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Advice> {
-        let said = Said::Nothing("smart mode has no model here".into());
-        Box::pin(async { Advice { model: String::new(), said } })
+    fn review(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Review> {
+        Box::pin(async { Review::without_model("smart mode has no model here".into()) })
     }
 
     /// Whether the files of the policy are other ones than those that the session read, and what they forbid beyond. Looks
@@ -77,10 +81,10 @@ pub trait Asker: Send + Sync {
     }
 
     /// What is known of untrusted text in this session changed.
-    fn untrusted(&self) {}
+    fn untrusted_changed(&self) {}
 
     /// Says something to the person that needs no answer.
-    fn tell(&self, _text: String) {}
+    fn notice(&self, _text: String) {}
 }
 
 /// Facts of a call on its way.
@@ -98,27 +102,16 @@ pub struct Gate {
     world: Arc<dyn World>,
     asker: Arc<dyn Asker>,
     /// Questions that wait for an answer.
-    open: Mutex<HashMap<ApprovalId, question::Open>>,
+    open: Mutex<HashMap<ApprovalId, ask::OpenQuestion>>,
     /// How often what they were judged by may have changed.
     stirred: tokio::sync::watch::Sender<u64>,
-    denials: Mutex<seen::Denials>,
+    denials: Mutex<denials::Denials>,
     /// Where the audit log is kept.
     log: Option<Store>,
     /// What a sandbox blocked and a person left blocked in this session.
     left_blocked: Mutex<Vec<String>>,
     /// Where untrusted text of the session came from.
     untrusted: Mutex<Untrusted>,
-}
-
-/// A planned call on its way through the gate.
-struct Ready {
-    run: Box<dyn Call>,
-    /// For hooks that hear of its end.
-    args: Option<serde_json::Value>,
-    /// Why a hook wants a person to be asked.
-    ask: Option<String>,
-    /// The command as the person wrote it, when it is another than the model's.
-    edited: Option<String>,
 }
 
 impl Gate {
@@ -178,16 +171,6 @@ impl Gate {
         self.stir();
     }
 
-    /// What was granted for this session, for storage.
-    pub fn grants(&self) -> Vec<String> {
-        lock(&self.rules).session.entries().to_vec()
-    }
-
-    /// Puts back the grants of a resumed session.
-    pub fn restore_grants(&self, grants: Vec<String>) {
-        lock(&self.rules).session = grants.into();
-    }
-
     /// The rules as they hold for a call of this tool now. A copy: looking at the disk may take long, and nobody should
     /// wait for the lock.
     fn rules_for(&self, tool: &str, reader: &Reader) -> Rules {
@@ -202,7 +185,7 @@ impl Gate {
     async fn plan(&self, name: &str, args: &str, ctx: &ToolCtx) -> Option<Planned> {
         let (dispatch, here) = (self.dispatch(), tokio::runtime::Handle::current());
         let (name, args, its_ctx) = (name.to_owned(), args.to_owned(), ctx.clone());
-        look::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
+        disk::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
     }
 
     /// Runs one call through plan, decision, question and run. Always comes back with a result.
@@ -215,12 +198,11 @@ impl Gate {
             ..ToolBody::default()
         };
         if let Some(why) = &planned.hooked {
-            self.hooked(call, &planned.name, &planned.target, why, &ctx);
+            self.log_blocked_by_hook(call, &planned.name, &planned.target, why, &ctx);
         }
-        let args = planned.args;
-        let (spec, run) = match (planned.spec, planned.call) {
-            (Some(spec), Ok(run)) => (spec, run),
-            (_, Err(output)) => {
+        let planned = match planned.call {
+            Ok(planned) => planned,
+            Err(output) => {
                 body.content = output.content;
                 body.outcome = output.outcome;
                 let word = || blocked_word(output.outcome).into();
@@ -228,15 +210,9 @@ impl Gate {
                 body.view.output = output.view.output;
                 return body;
             }
-            (None, Ok(_)) => {
-                body.content = serde_json::json!({ "error": format!("no tool is named {}", call.name) }).to_string();
-                body.outcome = Outcome::Failed;
-                return body;
-            }
         };
-        let planned = Ready { run, args, ask: planned.ask, edited: None };
-        let (ready, approval, logged) = match self.passed(call, &spec, planned, &ctx).await {
-            Ok(passed) => passed,
+        let Cleared { planned, note, edited, is_logged } = match self.clear(call, planned, &ctx).await {
+            Ok(cleared) => cleared,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
                 body.outcome = outcome;
@@ -245,26 +221,27 @@ impl Gate {
                 return body;
             }
         };
-        let ended = logged.then(|| self.end_of(call, &spec.name, &ctx));
+        let spec = planned.spec.clone();
+        let ended = is_logged.then(|| self.end_row(call, &spec.name, &ctx));
         if ctx.cancel.is_cancelled() {
-            self.ended(ended, Outcome::Interrupted, 0);
+            self.log_end(ended, Outcome::Interrupted, 0);
             return ToolBody { view: body.view, name: body.name, ..stopped(call) };
         }
-        self.note_made(ready.run.intent(), &ctx).await;
+        self.note_made(planned.intent(), &ctx).await;
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
-        body.view.target = ready.run.target();
+        body.view.target = planned.run.target();
         let masks = self.dispatch().masks_for(&ctx);
         let shown = masks.secrets.mask(&body.view.target, RedactKind::FileRead).into_owned();
         self.tell_start(call, &spec, shown, &events).await;
         // What the person wrote, as far as the model may read it.
-        let edited = ready.edited.clone().map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*ready.run, &folder(&ctx), &ctx).await;
-        let (intent, cwd) = (ready.run.intent().clone(), folder(&ctx));
-        let mut output = self.run(ready, &spec, ctx.clone(), &call.id, &events).await;
+        let edited = edited.map(|line| masks.apply(&line, RedactKind::Code).into_owned());
+        let origin = self.origin(&*planned.run, &folder(&ctx), &ctx).await;
+        let (intent, cwd) = (planned.intent().clone(), folder(&ctx));
+        let mut output = self.run(planned, ctx.clone(), &call.id, &events).await;
         if let Some(what) = output.blocked.take() {
-            let run = again::Blocked { call, spec: &spec, intent, cwd, what };
-            output = self.again(run, output, ctx, &events).await;
+            let run = unsandboxed::BlockedRun { call, spec: &spec, intent, cwd, what };
+            output = self.again_unsandboxed(run, output, ctx, &events).await;
         }
         let target = std::mem::take(&mut body.view.target);
         body.content = match &edited {
@@ -279,14 +256,14 @@ impl Gate {
             body.view.target = target;
         }
         body.view.edited = edited.unwrap_or_default();
-        body.view.approval = match (approval.is_empty(), body.view.approval.is_empty()) {
-            (false, false) => format!("{approval}; {}", body.view.approval),
-            (false, true) => approval,
+        body.view.approval = match (note.is_empty(), body.view.approval.is_empty()) {
+            (false, false) => format!("{note}; {}", body.view.approval),
+            (false, true) => note,
             (true, _) => body.view.approval,
         };
         self.receive(&mut body, origin);
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
-        self.ended(ended, body.outcome, body.duration_ms);
+        self.log_end(ended, body.outcome, body.duration_ms);
         body
     }
 
@@ -312,22 +289,21 @@ impl Gate {
             Closed::by(rules, &cwd, world)
         };
         // A turn that was stopped runs nothing.
-        look::unless_stopped(&ctx.cancel, looks).await.unwrap_or_default()
+        disk::unless_stopped(&ctx.cancel, looks).await.unwrap_or_default()
     }
 
     /// Runs a passed call and forwards its progress.
     async fn run(
         &self,
-        ready: Ready,
-        spec: &ToolSpec,
+        planned: PlannedCall,
         mut ctx: ToolCtx,
         call_id: &str,
         events: &mpsc::Sender<CallEvent>,
     ) -> ToolOutput {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
-        if let Intent::Read(_) = ready.run.intent() {
-            ctx.closed = self.closed(&spec.name, &ctx).await;
+        if let Intent::Read(_) = planned.intent() {
+            ctx.closed = self.closed(&planned.spec.name, &ctx).await;
         }
         let dispatch = self.dispatch();
         let forwarded = async {
@@ -341,7 +317,7 @@ impl Gate {
         tokio::select! {
             biased;
             never = forwarded => never,
-            output = dispatch.run(ready.run, spec, ready.args.as_ref(), ctx) => output,
+            output = dispatch.run(planned, ctx) => output,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::policy::permissions::Layer;
 use crate::policy::rule::said;
 use crate::protocol::SessionId;
 use crate::store::Store;
-use crate::store::audit::{By, Kind, Record, Wanted};
+use crate::store::audit::{AuditBy, Kind, Record, Wanted};
 use chrono::{Local, TimeZone};
 use std::path::{Path, PathBuf};
 
@@ -181,7 +181,7 @@ pub fn revoke(paths: &Paths, row: &Row, store: &Store) -> Result<String, RevokeE
     let record = Record {
         at: chrono::Utc::now().timestamp_millis(),
         kind: Kind::Rule,
-        by: By::Person("took a rule back".into()),
+        by: AuditBy::Person("took a rule back".into()),
         entries: vec![row.rule.clone()],
         scope: "revoked".into(),
         ..Record::default()

@@ -314,7 +314,7 @@ pub trait AgentPort: Send + Sync {
     /// Waits as long as the person does. `Err` holds the reason when nobody can be asked or the turn was stopped.
     fn ask(&self, question: Question) -> BoxFuture<'static, Result<String, String>>;
     /// Something that a person and the agent should know, which no result holds any more.
-    fn tell(&self, text: String) {
+    fn notice(&self, text: String) {
         tracing::warn!("{text}");
     }
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.

@@ -28,7 +28,7 @@ pub struct Found {
     pub targets: Vec<Target>,
     pub payloads: Vec<Payload>,
     /// Where its paths lead; `None` until that is known.
-    pub backends: Option<Backends>,
+    pub resolved_paths: Option<ResolvedPaths>,
     /// The rows of paths are complete; what git says may still come.
     pub counted: bool,
     /// Git was asked, and its time was over before it had said all.
@@ -47,7 +47,7 @@ pub struct Times {
 }
 
 /// Where the paths of a call lead: what must not change between the question and the run.
-pub type Backends = BTreeMap<String, BTreeSet<PathBuf>>;
+pub type ResolvedPaths = BTreeMap<String, BTreeSet<PathBuf>>;
 
 const IGNORED: &str = "ignored by git";
 
@@ -74,8 +74,8 @@ pub fn look(intent: &Intent, verdict: &Verdict, cwd: &Path, times: Times, world:
     let tell = |work: &dyn Fn(&mut Found)| work(&mut lock(found));
     tell(&|found| found.payloads = payloads(intent, &judgement));
     let named = named::of(intent, verdict, &judgement, world);
-    let backends = leads(&named, here, world);
-    tell(&|found| found.backends = Some(backends.clone()));
+    let resolved_paths = leads(&named, here, world);
+    tell(&|found| found.resolved_paths = Some(resolved_paths.clone()));
     if !world.is_here() {
         return elsewhere(&named, world, found);
     }
@@ -135,7 +135,7 @@ fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
 }
 
 /// Where every path of the call leads now. Reads links, counts nothing.
-pub fn backends(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Backends {
+pub fn resolved_paths(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> ResolvedPaths {
     world.fresh();
     let here = match intent {
         Intent::Command { cwd, .. } => cwd.as_path(),
@@ -144,22 +144,22 @@ pub fn backends(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn Worl
     leads(&named::of(intent, verdict, &judged(intent, cwd, world), world), here, world)
 }
 
-fn leads(named: &[Named], here: &Path, world: &dyn World) -> Backends {
-    let mut backends = Backends::new();
-    backends.entry(FOLDER.into()).or_default().insert(world.resolve(here));
+fn leads(named: &[Named], here: &Path, world: &dyn World) -> ResolvedPaths {
+    let mut resolved_paths = ResolvedPaths::new();
+    resolved_paths.entry(FOLDER.into()).or_default().insert(world.resolve(here));
     for named in named {
-        let leads = backends.entry(named.name.clone()).or_default();
+        let leads = resolved_paths.entry(named.name.clone()).or_default();
         for path in named.paths(world, MAX_MATCHES).names {
             // A link counts as itself and as what it leads to: either may be what the command means.
             leads.insert(world.resolve(&path));
             leads.insert(path);
         }
     }
-    backends
+    resolved_paths
 }
 
 /// What is not as it was, a sentence each.
-pub fn differences(before: &Backends, now: &Backends) -> Vec<String> {
+pub fn differences(before: &ResolvedPaths, now: &ResolvedPaths) -> Vec<String> {
     let mut told = Vec::new();
     for (name, now) in now {
         let known = BTreeSet::new();

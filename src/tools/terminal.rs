@@ -83,16 +83,27 @@ impl Tool for Terminal {
     }
 }
 
-/// A planned command.
+/// A planned command. Its line, folder and whether it goes to the background stand in the intent alone: what was judged is
+/// what runs.
 struct Command {
     intent: Intent,
+    options: Options,
+}
+
+/// What the judged intent becomes when it runs.
+struct Execution {
     line: String,
     cwd: PathBuf,
+    background: bool,
+    options: Options,
+}
+
+/// What bears on the run of a command and not on its judgement.
+struct Options {
     /// The task's folder, which the one that the command leaves behind replaces; `None`: the folder is for this command only.
     here: Option<PathBuf>,
     /// The machine that it is for; `None`: this one. It runs nowhere else.
     there: Option<Arc<Remote>>,
-    background: bool,
     timeout: u64,
     pty: bool,
     notify: bool,
@@ -154,8 +165,8 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
     }
     // In the middle of a line the braces would need a separator after them: only a chain at the end is rewritten.
     let line = if line.trim_end().ends_with('&') { rewrite_compound(&line) } else { line };
-    let intent = Intent::Command { line: line.clone(), cwd: cwd.clone(), background };
-    Ok(Command { intent, line, cwd, here, there, background, timeout, pty, notify, patterns })
+    let options = Options { here, there, timeout, pty, notify, patterns };
+    Ok(Command { intent: Intent::Command { line, cwd, background }, options })
 }
 
 /// Why nothing runs in a folder that is no more, and how to go on.
@@ -195,11 +206,19 @@ impl Call for Command {
     }
 
     fn target(&self) -> String {
-        one_line(&self.line)
+        match &self.intent {
+            Intent::Command { line, .. } => one_line(line),
+            _ => String::new(),
+        }
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        Box::pin(run::run(*self, ctx))
+        Box::pin(async move {
+            let Self { intent: Intent::Command { line, cwd, background }, options } = *self else {
+                return Err(ToolError::Failed("no command was planned: nothing was run".into()));
+            };
+            run::run(Execution { line, cwd, background, options }, ctx).await
+        })
     }
 }
 

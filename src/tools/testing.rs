@@ -1,12 +1,13 @@
 //! For tests of tools: a folder, a context around it, and tools that do as they are told.
 
 use super::dispatch::{Dispatch, Planned};
-use super::gate::{Advice, Asker, Said};
+use super::gate::{Asker, Review};
 use super::registry::Registry;
 use super::spec::*;
 use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::redact::RedactKind;
+use crate::policy::smart::Opinion;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Intent, Matches, World};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -125,7 +126,7 @@ impl Bench {
     pub async fn call(&self, name: &str, args: Value) -> ToolOutput {
         let planned = self.plan(name, args).await;
         match planned.call {
-            Ok(call) => self.dispatch.run(call, &planned.spec.unwrap(), planned.args.as_ref(), self.ctx()).await,
+            Ok(call) => self.dispatch.run(call, self.ctx()).await,
             Err(output) => *output,
         }
     }
@@ -209,22 +210,22 @@ pub async fn until(is_so: impl Fn() -> bool) {
 /// Answers the questions of a gate as it is told, and keeps them.
 pub struct Answers {
     answer: Box<dyn Fn(&Approval) -> Decision + Send + Sync>,
-    advice: Box<dyn Fn() -> Said + Send + Sync>,
+    opinion: Box<dyn Fn() -> Result<Opinion, String> + Send + Sync>,
     pub asked: Mutex<Vec<Approval>>,
 }
 
 impl Answers {
     /// By this; the auxiliary model has nothing to say.
     pub fn new(answer: impl Fn(&Approval) -> Decision + Send + Sync + 'static) -> Arc<Self> {
-        Self::advised(answer, || Said::Nothing("is not here".into()))
+        Self::reviewed(answer, || Err("is not here".into()))
     }
 
     /// By this, with an auxiliary model.
-    pub fn advised(
+    pub fn reviewed(
         answer: impl Fn(&Approval) -> Decision + Send + Sync + 'static,
-        advice: impl Fn() -> Said + Send + Sync + 'static,
+        opinion: impl Fn() -> Result<Opinion, String> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self { answer: Box::new(answer), advice: Box::new(advice), asked: Mutex::default() })
+        Arc::new(Self { answer: Box::new(answer), opinion: Box::new(opinion), asked: Mutex::default() })
     }
 
     /// Always the same.
@@ -252,8 +253,8 @@ impl Asker for Answers {
     fn remember(&self, _: &Grant) -> Result<(), String> {
         Ok(())
     }
-    fn granted(&self, _: &[String]) {}
-    fn withdraw(&self, _: ApprovalId, _: Decision) {}
+    fn grants_changed(&self) {}
+    fn close(&self, _: ApprovalId, _: Decision) {}
     fn origin(&self) -> ApprovalOrigin {
         ApprovalOrigin::default()
     }
@@ -263,9 +264,9 @@ impl Asker for Answers {
     fn now(&self) -> i64 {
         0
     }
-    fn weigh(&self, _: String, _: CancellationToken) -> BoxFuture<'static, Advice> {
-        let advice = Advice { model: "m".into(), said: (self.advice)() };
-        Box::pin(async { advice })
+    fn review(&self, _: String, _: CancellationToken) -> BoxFuture<'static, Review> {
+        let review = Review { model: "m".into(), opinion: (self.opinion)() };
+        Box::pin(async { review })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::app::action::Action;
 use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Modal};
 use crate::app::model::{Pane, TurnStatus};
 use crate::app::turn::Busy;
-use crate::app::{focus, processes};
+use crate::app::{focus, hint, processes};
 use crate::config::keymap::{Context, display};
 use crate::config::theme::Slot;
 use crate::exec::Origin;
@@ -25,53 +25,8 @@ pub fn key_of(model: &Model, action: &str) -> String {
 
 /// Keys that work in this state, the most useful first: the last ones are left out where there is little room.
 pub fn footer(model: &Model) -> Vec<Hint> {
-    let fixed = |keys: &[(&str, &'static str)]| keys.iter().map(|(key, word)| ((*key).to_owned(), *word)).collect();
-    // Modals read these keys themselves.
     if let Some(modal) = model.tab.modals.last() {
-        return match modal {
-            Modal::Approval(approval) if approval.inert_until > model.now => Vec::new(),
-            Modal::Question(question) if question.inert_until > model.now => Vec::new(),
-            Modal::Approval(approval) => match &approval.stage {
-                ApprovalStage::Choosing if !approval.read.whole => {
-                    fixed(&[("↑↓", "choose"), ("Enter", "answers"), ("PgDn", "more")])
-                }
-                ApprovalStage::Choosing => {
-                    let mut keys: Vec<Hint> = fixed(&[("↑↓", "choose"), ("Enter", "answers")]);
-                    if approval.read.folded || approval.unfolded {
-                        keys.push(("m".into(), if approval.unfolded { "less" } else { "all of it" }));
-                    }
-                    keys
-                }
-                // The edge of the card says them, where the eyes are.
-                ApprovalStage::Confirming
-                | ApprovalStage::Reason(_)
-                | ApprovalStage::Editing(_)
-                | ApprovalStage::ConfirmingYolo
-                | ApprovalStage::ConfirmingEdit(..) => Vec::new(),
-            },
-            Modal::Trust(trust) if trust.inert_until > model.now => Vec::new(),
-            Modal::Trust(_) => fixed(&[("↑↓", "scroll"), ("y Enter", "trusts"), ("Esc", "not now")]),
-            Modal::PolicyChanged(frozen) if frozen.inert_until > model.now => Vec::new(),
-            Modal::Quit(_) => fixed(&[("Space", "keep or end"), ("a", "all"), ("Enter", "quits"), ("Esc", "stays")]),
-            Modal::PolicyChanged(_) => fixed(&[("Tab", "choose"), ("Enter", "takes it"), ("Esc", "later")]),
-            Modal::Text(_) => fixed(&[("↑↓", "scroll"), ("Esc", "close")]),
-            Modal::Confirm(confirm) if confirm.inert_until > model.now => Vec::new(),
-            Modal::Confirm(_) => fixed(&[("Enter", "takes the marked one"), ("y", "marks yes"), ("Esc", "close")]),
-            Modal::Rewind(state) if state.confirm.is_some() => {
-                fixed(&[("↑↓", "choose"), ("Enter", "does it"), ("Esc", if state.undo { "close" } else { "back" })])
-            }
-            Modal::Rewind(_) => fixed(&[("↑↓", "choose"), ("Enter", "goes on"), ("Esc", "close")]),
-            // The edge of the card says what Esc does.
-            Modal::Question(question) if question.text.is_some() => fixed(&[("Enter", "answers")]),
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => {
-                fixed(&[("↑↓", "choose"), ("Enter", "takes it"), ("Esc", "close")])
-            }
-            Modal::Input(input) if input.inert_until > model.now => Vec::new(),
-            Modal::Input(InputModal { then: InputThen::Ask(_), .. }) => {
-                fixed(&[("Enter", "answers"), ("Esc", "later"), ("Ctrl-C", "gives none")])
-            }
-            Modal::Input(_) => fixed(&[("Enter", "sends"), ("Esc", "close")]),
-        };
+        return in_modal(model, modal);
     }
     if model.quit_armed.is_some() {
         return vec![(key_of(model, "interrupt"), "again quits")];
@@ -81,10 +36,16 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         Pane::Terminal if taken_over => vec![("take-over", "hand back")],
         Pane::Terminal => terminal(model),
         _ if model.tab.copy_mode.is_some() => {
-            return fixed(&[("hjkl", "move"), ("v", "mark"), ("y", "copy"), ("Esc", "leave")]);
+            return in_copy_mode(model);
         }
         Pane::Conversation if model.tab.transcript.find.is_some() => {
-            vec![("find-next", "older hit"), ("find-previous", "newer hit"), ("expand", "open")]
+            let find = |action| hint::key_in(model, Context::Find, action);
+            return said(&[
+                (find(Action::FindNext), "older hit"),
+                (find(Action::FindPrevious), "newer hit"),
+                (hint::key_in(model, Context::Conversation, Action::Expand), "open"),
+                (find(Action::Close), "back"),
+            ]);
         }
         Pane::Conversation => vec![("expand", "open"), ("expand-all", "all"), ("copy-cell", "copy")],
         Pane::Queue => vec![("edit-queued", "edit"), ("steer-queued", "steer"), ("drop-queued", "drop")],
@@ -121,6 +82,95 @@ pub fn footer(model: &Model) -> Vec<Hint> {
     let key = |action| model.keymap.key_in(here, action).unwrap_or_else(|| key_of(model, action));
     let hints = actions.into_iter().map(|(action, word)| (key(action), word));
     hints.filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// Hints for those keys that are bound.
+fn said(keys: &[(Option<String>, &'static str)]) -> Vec<Hint> {
+    keys.iter().filter_map(|(key, word)| Some((key.clone()?, *word))).collect()
+}
+
+/// Keys of the modal on top.
+fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
+    let key = |action| hint::here(model, action);
+    let (enter, leave) = (key(Action::Accept), key(Action::Close));
+    let list = |does, leaves| said(&[(moves(model), "choose"), (enter.clone(), does), (leave.clone(), leaves)]);
+    let now = model.now;
+    match modal {
+        Modal::Approval(approval) if approval.inert_until > now => Vec::new(),
+        Modal::Question(question) if question.inert_until > now => Vec::new(),
+        Modal::Approval(approval) => match &approval.stage {
+            ApprovalStage::Choosing => {
+                let (all, more) = (key(Action::Unfold), key(Action::ScrollDown));
+                let folds = approval.read.folded || approval.unfolded;
+                let last = match (approval.read.whole, approval.unfolded) {
+                    (false, _) => (more, "more"),
+                    (true, true) => (all, "less"),
+                    (true, false) => (all.filter(|_| folds), "all of it"),
+                };
+                said(&[(moves(model), "choose"), (enter, "answers"), last])
+            }
+            // The edge of the card says them, where the eyes are.
+            ApprovalStage::Confirming
+            | ApprovalStage::Reason(_)
+            | ApprovalStage::Editing(_)
+            | ApprovalStage::ConfirmingYolo
+            | ApprovalStage::ConfirmingEdit(..) => Vec::new(),
+        },
+        Modal::Trust(trust) if trust.inert_until > now => Vec::new(),
+        Modal::Trust(_) => {
+            let yes = key(Action::Yes).zip(enter).map(|(yes, enter)| format!("{yes} {enter}"));
+            said(&[(scrolls(model), "scroll"), (yes, "trusts"), (leave, "not now")])
+        }
+        Modal::PolicyChanged(frozen) if frozen.inert_until > now => Vec::new(),
+        Modal::Quit(_) => said(&[
+            (key(Action::KeepProcess), "keep or end"),
+            (key(Action::KeepAll), "all"),
+            (enter, "quits"),
+            (leave, "stays"),
+        ]),
+        Modal::PolicyChanged(_) => said(&[(key(Action::Next), "choose"), (enter, "takes it"), (leave, "later")]),
+        Modal::Text(_) => said(&[(scrolls(model), "scroll"), (leave, "close")]),
+        Modal::Confirm(confirm) if confirm.inert_until > now => Vec::new(),
+        Modal::Confirm(_) => {
+            said(&[(enter, "takes the marked one"), (key(Action::Yes), "marks yes"), (leave, "close")])
+        }
+        Modal::Rewind(state) if state.confirm.is_some() => list("does it", if state.undo { "close" } else { "back" }),
+        Modal::Rewind(_) => list("goes on", "close"),
+        Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => list("takes it", "close"),
+        Modal::Input(input) if input.inert_until > now => Vec::new(),
+        Modal::Input(InputModal { then: InputThen::Ask(_), .. }) => {
+            said(&[(enter, "answers"), (leave, "later"), (hint::key(model, Action::Interrupt), "gives none")])
+        }
+        Modal::Input(_) => said(&[(enter, "sends"), (leave, "close")]),
+    }
+}
+
+/// The keys that choose in the modal on top.
+pub fn moves(model: &Model) -> Option<String> {
+    hint::pair(hint::here(model, Action::Previous), hint::here(model, Action::Next))
+}
+
+/// The keys that scroll in the modal on top.
+pub fn scrolls(model: &Model) -> Option<String> {
+    hint::pair(hint::here(model, Action::ScrollUp), hint::here(model, Action::ScrollDown))
+}
+
+/// A key after the words that it belongs to: ` (PgDn)`.
+pub fn aside(key: Option<String>) -> String {
+    key.map(|key| format!(" ({key})")).unwrap_or_default()
+}
+
+/// Keys of copy mode.
+fn in_copy_mode(model: &Model) -> Vec<Hint> {
+    let key = |action| hint::key_in(model, Context::Copy, action);
+    let moves: String = [Action::Left, Action::Down, Action::Up, Action::Right].into_iter().filter_map(key).collect();
+    let moves = Some(moves).filter(|keys| !keys.is_empty());
+    said(&[
+        (moves, "move"),
+        (key(Action::Mark), "mark"),
+        (key(Action::CopyMarked), "copy"),
+        (key(Action::Close), "leave"),
+    ])
 }
 
 /// What a person can do with the command that the pane shows.

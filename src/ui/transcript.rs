@@ -6,9 +6,12 @@ use super::paint::{Paint, cells as cell_count, row as row_of};
 use super::select::{self, Marks};
 use super::{hints, live, to_area};
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::transcript::{Cell, CellKind, Position, Thinking, ToolState};
+use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::format;
 use crate::text::width::width;
@@ -350,10 +353,13 @@ fn thumb(model: &Model, cache: &ViewCache, paint: &mut Paint<'_>, area: Rect, to
 }
 
 fn to_end(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
-    let key = if model.tab.focus == Pane::Conversation { "End".to_owned() } else { hints::key_of(model, "to-end") };
+    let here =
+        hint::key_in(model, Context::Conversation, Action::ToEnd).filter(|_| model.tab.focus == Pane::Conversation);
+    let global = || hint::key_in(model, Context::Global, Action::ToEnd);
+    let key = hints::aside(here.or_else(global));
     let text = match model.tab.transcript.unseen {
-        0 => format!(" ↓ ({key}) "),
-        unseen => format!(" ↓ {unseen} new ({key}) "),
+        0 => format!(" ↓{key} "),
+        unseen => format!(" ↓ {unseen} new{key} "),
     };
     let hit = model.tab.transcript.find.as_ref().filter(|find| !find.hits.is_empty());
     let text = match hit {

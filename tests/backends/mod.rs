@@ -12,7 +12,7 @@ mod ssh;
 
 use crate::harness::Home;
 use crate::harness::home::{err, out};
-use hermes::agent::Port;
+use hermes::agent::AgentHandle;
 use hermes::backends::{Backends, Keys, Worlds};
 use hermes::config::{Config, TerminalConfig};
 use hermes::exec::{Exec, ExecOptions};
@@ -67,7 +67,7 @@ impl Site {
         let backends = Backends::new(&config.terminal, &exec, &home, &workspace, keys);
         let here = Arc::new(LocalWorld::new(root.path().join("user"), home));
         let world = Arc::new(Worlds::new(here, backends.clone()));
-        let asker: Arc<dyn Asker> = Arc::new(Port::alone());
+        let asker: Arc<dyn Asker> = Arc::new(AgentHandle::alone());
         let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
         let gate = Gate::new(dispatch, Rules::default(), mode, world.clone(), asker);
         let ctx = ToolCtx {
@@ -81,7 +81,7 @@ impl Site {
             backends: backends.clone(),
             world,
             files: Arc::default(),
-            agent: Arc::new(Port::alone()),
+            agent: Arc::new(AgentHandle::alone()),
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
             history: None,

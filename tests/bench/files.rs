@@ -93,8 +93,7 @@ impl Caller {
         let output = self.runtime.block_on(async {
             let ctx = ctx(&self.folder, Exec::new(ExecOptions::default()).0);
             let planned = self.dispatch.plan(name, &args.to_string(), &ctx).await;
-            let (call, spec) = (planned.call.map_err(|output| output.content).unwrap(), planned.spec.unwrap());
-            self.dispatch.run(call, &spec, planned.args.as_ref(), ctx).await
+            self.dispatch.run(planned.call.ok().unwrap(), ctx).await
         });
         serde_json::from_str(&output.content).unwrap()
     }

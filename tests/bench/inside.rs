@@ -2,7 +2,7 @@
 
 use crate::measures::{Row, row};
 use futures::future::BoxFuture;
-use hermes::agent::Port;
+use hermes::agent::AgentHandle;
 use hermes::config::Config;
 use hermes::exec::{Exec, ExecOptions};
 use hermes::policy::Intent;
@@ -64,7 +64,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         backends: Default::default(),
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
-        agent: Arc::new(Port::alone()),
+        agent: Arc::new(AgentHandle::alone()),
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),
         spill: folder.join("spill"),
@@ -103,8 +103,7 @@ pub fn dispatch() -> Vec<Row> {
         let began = Instant::now();
         for _ in 0..CALLS {
             let planned = dispatch.plan("mcp__s7__t3", r#"{"path":"a","limit":"5"}"#, &ctx).await;
-            let (call, spec) = (planned.call.ok().unwrap(), planned.spec.unwrap());
-            std::hint::black_box(dispatch.run(call, &spec, planned.args.as_ref(), ctx.clone()).await);
+            std::hint::black_box(dispatch.run(planned.call.ok().unwrap(), ctx.clone()).await);
         }
         began.elapsed() / CALLS
     });

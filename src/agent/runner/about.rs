@@ -1,7 +1,7 @@
 //! What is stored with the open session and told of it: its row, title and model, and the configuration read again.
 
 use super::Runner;
-use crate::llm::Provider;
+use super::channels::ModelAnswer;
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Item, Level};
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ impl Runner {
     /// Tells the screen that a session is open.
     pub(super) async fn opened(&mut self, items: Vec<Item>) {
         self.ask_window();
-        self.tell_port();
+        self.name_session();
         let session = self.session.info();
         self.out.send(AgentEvent::SessionOpened { session, items }).await;
         // The screen begins without a plan.
-        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
         if !plan.is_empty() {
             self.out.send(AgentEvent::PlanChanged(plan)).await;
         }
@@ -37,7 +37,8 @@ impl Runner {
     /// person sits at the screen, the provider's list once a day.
     pub(super) fn ask_window(&mut self) {
         let refreshes = self.spec.answers.is_person();
-        let (models, choice, answers) = (self.deps.models.clone(), self.session.choice.clone(), self.asked.0.clone());
+        let (models, choice, answers) =
+            (self.deps.models.clone(), self.session.choice.clone(), self.answers.tx.clone());
         let asking = tokio::spawn(async move {
             let mut known = models.asked(choice.as_deref()).await;
             if known.is_none() && refreshes {
@@ -45,7 +46,7 @@ impl Runner {
             }
             if let Some(provider) = known {
                 // The session may be over.
-                let _ = answers.send((choice, provider)).await;
+                let _ = answers.send(ModelAnswer { choice, provider }).await;
             }
         });
         // The model before it is no longer of interest.
@@ -55,7 +56,7 @@ impl Runner {
     }
 
     /// The answer to [`Self::ask_window`].
-    pub(super) async fn answered(&mut self, choice: Option<String>, provider: Arc<dyn Provider>) {
+    pub(super) async fn answered(&mut self, ModelAnswer { choice, provider }: ModelAnswer) {
         self.session.learned(choice, provider);
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         let meter = self.session.meter();
@@ -131,7 +132,7 @@ impl Runner {
                 Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
             }
         }
-        self.tell_port();
+        self.name_session();
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
 
@@ -145,7 +146,7 @@ impl Runner {
         }
         if !title.is_empty() {
             self.session.title = Some(title);
-            self.tell_port();
+            self.name_session();
             self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         }
     }

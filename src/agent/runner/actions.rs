@@ -3,8 +3,8 @@
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
 use crate::agent::guard::Round;
+use crate::agent::stream_redactor::StreamRedactor;
 use crate::agent::turn::{Action, Input, Said};
-use crate::agent::veil::Veil;
 use crate::llm::{Reply, Request};
 use crate::protocol::{
     AgentEvent, Body, Item, ItemId, Level, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
@@ -37,9 +37,9 @@ impl Runner {
         }
         said.text = self.masked(&said.text);
         self.gate.heard_anew();
-        self.tell_port();
+        self.name_session();
         self.session.turn += 1;
-        (self.turn_started, self.waited_before) = (Instant::now(), self.port.waited());
+        (self.turn_started, self.waited_before) = (Instant::now(), self.handle.waited());
         let at = crate::agent::now();
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
         // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
@@ -47,7 +47,7 @@ impl Runner {
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
-        self.port.says(&said.text);
+        self.handle.says(&said.text);
         if self.session.title.is_none() && said.origin == Origin::Person {
             self.title_from(&said.text).await;
         }
@@ -159,7 +159,7 @@ impl Runner {
         self.session.next_item = item.id.0 + 1;
         if let Body::Assistant(body) = &item.body {
             if !body.text.trim().is_empty() {
-                self.port.says(&body.text);
+                self.handle.says(&body.text);
             }
             self.session.saw_usage(item.id, body.usage);
         }
@@ -248,7 +248,7 @@ impl Runner {
             reply,
             text: String::new(),
             reasoning: String::new(),
-            veils: Default::default(),
+            redactors: Default::default(),
             thinking: Thinking::default(),
             save_at: None,
         });
@@ -267,7 +267,7 @@ impl Runner {
                 }
             }
         }
-        self.unveil();
+        self.show_rest();
         self.thought_ms = self.call.take().and_then(|call| call.thinking.ended());
         self.answered_request(&result);
         let input = match result {
@@ -325,7 +325,7 @@ impl Runner {
     async fn finish(&mut self, end: TurnEnd, steps: u32) {
         let stopped = end == TurnEnd::Stopped;
         self.tools = None;
-        let waited = self.port.waited().saturating_sub(self.waited_before);
+        let waited = self.handle.waited().saturating_sub(self.waited_before);
         let worked = self.turn_started.elapsed().saturating_sub(waited);
         let duration_ms = worked.as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end: end.clone(), steps, duration_ms };
@@ -427,8 +427,9 @@ impl Runner {
     pub(super) fn save_stream(&mut self) {
         let Some(call) = &self.call else { return };
         // What is held back may be the beginning of a secret.
-        let sure = |text: &str, veil: &Veil| text[..text.len() - veil.held()].to_owned();
-        let (text, reasoning) = (sure(&call.text, &call.veils.0), sure(&call.reasoning, &call.veils.1));
+        let sure = |text: &str, redactor: &StreamRedactor| text[..text.len() - redactor.held()].to_owned();
+        let (text, reasoning) =
+            (sure(&call.text, &call.redactors.text), sure(&call.reasoning, &call.redactors.reasoning));
         let (text, reasoning) = (self.masked(&text), self.masked(&reasoning));
         self.deps.store.streamed(&self.session.id, self.session.turn, &text, &reasoning);
         if let Some(call) = &mut self.call {

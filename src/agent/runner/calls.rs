@@ -1,6 +1,7 @@
 //! Streams and tool calls while they run.
 
-use super::{Runner, SAVE_EVERY};
+use super::channels::Done;
+use super::{Deps, Runner, SAVE_EVERY};
 use crate::agent::turn::Input;
 use crate::llm::Delta;
 use crate::lock::lock;
@@ -11,8 +12,9 @@ use crate::tools::file::history::FileHistory;
 use crate::tools::gate::{CallEvent, Gate};
 use crate::tools::parallel::{Segment, repeats, segments_in};
 use crate::tools::room::Room;
-use crate::tools::spec::{Progress, ToolCtx};
-use std::sync::Arc;
+use crate::tools::spec::{AgentPort, Progress, ToolCtx};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,11 +30,11 @@ impl Runner {
         }
         match &delta {
             Delta::Text(text) => {
-                let shown = self.veiled(text, false);
+                let shown = self.showable(text, false);
                 self.out.text(&shown);
             }
             Delta::Reasoning(text) => {
-                let shown = self.veiled(text, true);
+                let shown = self.showable(text, true);
                 self.out.reasoning(&shown);
             }
             Delta::CallStarted { index, name } => {
@@ -53,23 +55,24 @@ impl Runner {
     }
 
     /// A piece of text as it can be shown: what may be the beginning of a known secret is held back.
-    fn veiled(&mut self, text: &str, reasoning: bool) -> String {
+    fn showable(&mut self, text: &str, reasoning: bool) -> String {
         let hides = self.deps.loaded.config.security.redact_secrets;
         let secrets = self.deps.dispatch.secrets();
         let Some(call) = &mut self.call else { return text.to_owned() };
-        let (whole, veil) = match reasoning {
-            true => (&mut call.reasoning, &mut call.veils.1),
-            false => (&mut call.text, &mut call.veils.0),
+        let (whole, redactor) = if reasoning {
+            (&mut call.reasoning, &mut call.redactors.reasoning)
+        } else {
+            (&mut call.text, &mut call.redactors.text)
         };
         whole.push_str(text);
-        if hides { veil.pass(text, secrets) } else { text.to_owned() }
+        if hides { redactor.pass(text, secrets) } else { text.to_owned() }
     }
 
     /// Shows what was held back, at the end of a reply.
-    pub(super) fn unveil(&mut self) {
+    pub(super) fn show_rest(&mut self) {
         let secrets = self.deps.dispatch.secrets();
         let Some(call) = &mut self.call else { return };
-        let (text, reasoning) = (call.veils.0.end(secrets), call.veils.1.end(secrets));
+        let (text, reasoning) = (call.redactors.text.end(secrets), call.redactors.reasoning.end(secrets));
         if !reasoning.is_empty() {
             self.out.reasoning(&reasoning);
         }
@@ -93,7 +96,7 @@ impl Runner {
     }
 
     /// A call has its result. One that was given up with its step may end late, and its id may be in use again: dropped.
-    pub(super) async fn tool_done(&mut self, batch: u64, mut body: ToolBody) {
+    pub(super) async fn tool_done(&mut self, Done { batch, mut body }: Done) {
         if batch != self.batch {
             return;
         }
@@ -102,12 +105,12 @@ impl Runner {
             body.content.push_str(&format!("\n[{gone} image(s) left out: this model sees none]"));
         }
         // Starts that were sent before the end are told first.
-        while let Ok(event) = self.call_events.1.try_recv() {
+        while let Ok(event) = self.call_events.rx.try_recv() {
             self.call_event(event).await;
         }
         // The call may have made a file of secrets, and its result may show it.
         self.learn_secrets().await;
-        self.feed(Input::ToolFinished(body)).await;
+        self.feed(Input::ToolFinished(*body)).await;
     }
 
     /// Runs the calls of one step: segments one after another, the calls of a parallel segment together.
@@ -122,8 +125,8 @@ impl Runner {
         let room = Room::of_step(self.session.info().window, calls.len());
         let batch = Batch {
             gate: Arc::clone(&self.gate),
-            events: self.call_events.0.clone(),
-            done: self.done.0.clone(),
+            events: self.call_events.tx.clone(),
+            done: self.done.tx.clone(),
             contexts: calls.iter().map(|call| self.tool_ctx(call, &cancel, room)).collect(),
             calls,
             number: self.batch,
@@ -153,32 +156,52 @@ impl Runner {
     }
 
     fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: Room) -> ToolCtx {
-        // The gate puts its own channel in; this one only fills the field.
-        let (progress, _) = mpsc::channel(1);
+        let (id, agent) = (&self.session.id, Arc::clone(&self.handle) as Arc<dyn AgentPort>);
+        let mut ctx = self.deps.tool_ctx(&id.0, Arc::clone(&self.session.cwd), self.spec.cwd.clone(), agent);
+        ctx.call_id.clone_from(&call.id);
+        ctx.files = Arc::clone(&self.session.files);
+        ctx.cancel = cancel.child_token();
+        ctx.room = room;
+        ctx.history = Some(FileHistory {
+            store: self.deps.store.clone(),
+            blobs: Blobs::new(self.deps.paths.history()),
+            session: id.clone(),
+            turn: self.session.turn,
+            ground: Ground::of(&self.deps.backends),
+        });
+        ctx
+    }
+}
+
+impl Deps {
+    /// What the calls of a task may use. The task gives the id of a call and the folder for long results their name; no
+    /// file history, no bound that calls share, nothing to stop them. The one place where a [`ToolCtx`] is made.
+    pub fn tool_ctx(
+        &self,
+        task: &str,
+        cwd: Arc<Mutex<PathBuf>>,
+        workspace: PathBuf,
+        agent: Arc<dyn AgentPort>,
+    ) -> ToolCtx {
         ToolCtx {
-            config: Arc::new(self.deps.loaded.config.clone()),
-            call_id: call.id.clone(),
-            task: self.session.id.0.as_str().into(),
-            cwd: Arc::clone(&self.session.cwd),
-            workspace: self.spec.cwd.clone(),
+            config: Arc::clone(&self.loaded.config),
+            call_id: task.to_owned(),
+            task: task.into(),
+            cwd,
+            workspace,
             unconfined: false,
             closed: Default::default(),
-            exec: self.deps.exec.clone(),
-            backends: self.deps.backends.clone(),
-            world: Arc::clone(&self.deps.world),
-            files: Arc::clone(&self.session.files),
-            agent: Arc::clone(&self.port) as Arc<dyn crate::tools::spec::AgentPort>,
-            progress,
-            cancel: cancel.child_token(),
-            history: Some(FileHistory {
-                store: self.deps.store.clone(),
-                blobs: Blobs::new(self.deps.paths.history()),
-                session: self.session.id.clone(),
-                turn: self.session.turn,
-                ground: Ground::of(&self.deps.backends),
-            }),
-            spill: self.deps.paths.spill().join(&self.session.id.0),
-            room,
+            exec: self.exec.clone(),
+            backends: self.backends.clone(),
+            world: Arc::clone(&self.world),
+            files: Arc::default(),
+            agent,
+            // The gate puts its own channel in; this one only fills the field.
+            progress: mpsc::channel(1).0,
+            cancel: CancellationToken::new(),
+            history: None,
+            spill: self.paths.spill().join(task),
+            room: Default::default(),
         }
     }
 }
@@ -187,7 +210,7 @@ impl Runner {
 struct Batch {
     gate: Arc<Gate>,
     events: mpsc::Sender<CallEvent>,
-    done: mpsc::Sender<(u64, Box<ToolBody>)>,
+    done: mpsc::Sender<Done>,
     /// Counts steps with calls.
     number: u64,
     calls: Vec<ToolCall>,
@@ -213,7 +236,7 @@ impl Batch {
 
     async fn answer(&self, body: ToolBody) {
         // The runner is gone only at the end of the program.
-        let _ = self.done.send((self.number, Box::new(body))).await;
+        let _ = self.done.send(Done { batch: self.number, body: Box::new(body) }).await;
     }
 
     /// The answer to a call that stood in the step before.

@@ -1,11 +1,11 @@
 //! The policy of the open session: files that somebody changed, untrusted text, and the model of smart mode.
 
 use super::Runner;
-use crate::agent::smart::Adviser;
+use crate::agent::auto_approver::AutoApprover;
 use crate::lock::lock;
 use crate::policy::Mode;
 use crate::protocol::{AgentEvent, Level, PolicyAnswer, PolicyChange};
-use crate::store::audit::{By, Kind, Record};
+use crate::store::audit::{AuditBy, Kind, Record};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ impl Runner {
     pub(super) fn look_up(&mut self) {
         self.session.look_up(&self.deps.models);
         let limit = Duration::from_secs_f64(self.deps.loaded.config.auxiliary.approval.timeout.clamp(0.1, 120.0));
-        let adviser = match self.deps.models.adviser(self.session.choice.as_deref()) {
-            Ok(provider) => Ok(Adviser { provider, limit }),
+        let auto_approver = match self.deps.models.auto_approver(self.session.choice.as_deref()) {
+            Ok(provider) => Ok(AutoApprover { provider, limit }),
             Err(error) => Err(error.to_string()),
         };
-        self.session.adviser = adviser.as_ref().ok().map(Adviser::label);
-        self.port.advised_by(adviser);
+        self.session.adviser = auto_approver.as_ref().ok().map(AutoApprover::label);
+        self.handle.set_auto_approver(auto_approver);
     }
 
     /// Tells what changed in the files of the policy, or that they are again as they were.
@@ -102,7 +102,7 @@ impl Runner {
                 session: self.session.id.0.clone(),
                 kind: Kind::Mode,
                 what: format!("{} → {}", before.word(), mode.word()),
-                by: By::Person(why.to_owned()),
+                by: AuditBy::Person(why.to_owned()),
                 ..Record::default()
             };
             self.deps.store.audit(move || record);

@@ -43,7 +43,7 @@ impl Runner {
         // A task that was ended with the runtime knows as little as one that found no repository.
         let git = git.await.ok().flatten();
         let processes = self.deps.exec.running();
-        let plan = crate::tools::spec::AgentPort::plan(&*self.port);
+        let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
         let tools = self.tools_changed();
         situation::describe(&Situation {
             cwd: &cwd.display().to_string(),

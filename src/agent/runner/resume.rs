@@ -151,6 +151,6 @@ impl Runner {
         }
         self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
-        self.port.restore_plan(plan);
+        self.handle.restore_plan(plan);
     }
 }

@@ -163,7 +163,7 @@ impl Runner {
             }
         };
         if let Some(plan) = rewind::plan(&items) {
-            self.port.restore_plan(plan.clone());
+            self.handle.restore_plan(plan.clone());
             if let Ok(json) = serde_json::to_value(&plan) {
                 self.keep("plan", json).await;
             }

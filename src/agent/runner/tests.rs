@@ -38,7 +38,7 @@ fn deps(root: &std::path::Path, script: &str) -> Deps {
     }
 }
 
-fn question(port: &Port) -> Approval {
+fn question(port: &AgentHandle) -> Approval {
     Approval {
         id: ApprovalId(port.number()),
         call_id: String::new(),
@@ -89,7 +89,7 @@ async fn questions_of_work_beside_the_conversation_outlive_its_turn() {
     let (commands, orders) = mpsc::channel(64);
     let (facts, mut events) = mpsc::channel(256);
     let runner = Runner::new(deps, spec, "s".into(), orders, facts);
-    let beside = runner.port.beside(Speaker::Background("sweep".into()));
+    let beside = runner.handle.beside(Speaker::Background("sweep".into()));
     let task = tokio::spawn(runner.run());
     commands.send(AgentCommand::Submit { text: "go".into(), images: Vec::new() }).await.unwrap();
     // One of the turn and one of the other work: both reach the person, say whose they are and have a number of their own.

@@ -3,7 +3,7 @@
 use crate::cli::setup;
 use crate::store::Store;
 use crate::store::audit::told::{FULL, Filter, FilterError, ROWS, chosen, outcome, text};
-use crate::store::audit::{By, Kind, Record, Row};
+use crate::store::audit::{AuditBy, Kind, Record, Row};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -108,9 +108,9 @@ fn as_json(row: &Row, end: Option<&Record>) -> Value {
         Kind::Pruned => "pruned",
     };
     let detail = match &one.by {
-        By::Rule(rules) => json!(rules),
-        By::Person(said) => json!(said),
-        By::Policy | By::Yolo | By::Smart | By::Nobody | By::Hook => json!(null),
+        AuditBy::Rule(rules) => json!(rules),
+        AuditBy::Person(said) => json!(said),
+        AuditBy::Policy | AuditBy::Yolo | AuditBy::Smart | AuditBy::Nobody | AuditBy::Hook => json!(null),
     };
     let outcome = outcome(one, end);
     json!({

@@ -275,7 +275,7 @@ fn since(text: &str, now: DateTime<Local>) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::By;
+    use super::super::AuditBy;
     use super::*;
 
     #[test]
@@ -316,16 +316,20 @@ mod tests {
             tool: tool.into(),
             what: what.into(),
             verdict: "ask".into(),
-            by: By::Person("once".into()),
+            by: AuditBy::Person("once".into()),
             ..Record::default()
         };
-        let end = Record { kind: Kind::End, outcome: "ok".into(), by: By::Policy, ..call("a", "terminal", "") };
+        let end = Record { kind: Kind::End, outcome: "ok".into(), by: AuditBy::Policy, ..call("a", "terminal", "") };
         let other =
-            Record { session: "s2".into(), by: By::Yolo, verdict: "allow".into(), ..call("c", "terminal", "ls") };
-        let denied = Record { outcome: "denied".into(), by: By::Nobody, ..call("b", "write_file", "/srv/Notes") };
+            Record { session: "s2".into(), by: AuditBy::Yolo, verdict: "allow".into(), ..call("c", "terminal", "ls") };
+        let denied = Record { outcome: "denied".into(), by: AuditBy::Nobody, ..call("b", "write_file", "/srv/Notes") };
         let rule = Record { kind: Kind::Rule, entries: vec!["terminal(git push *)".into()], ..Record::default() };
-        let mode =
-            Record { kind: Kind::Mode, what: "smart".into(), by: By::Person("chose it".into()), ..Record::default() };
+        let mode = Record {
+            kind: Kind::Mode,
+            what: "smart".into(),
+            by: AuditBy::Person("chose it".into()),
+            ..Record::default()
+        };
         for record in [call("a", "terminal", "git push"), end, other, denied, rule, mode] {
             store.audit(move || record);
         }

@@ -42,8 +42,8 @@ async fn plan_and_run_may_move_between_threads() {
     let bench = bench(&[]);
     let ctx = bench.ctx();
     let planned = send(bench.dispatch.plan("todo", "{}", &ctx)).await;
-    let (spec, call) = (planned.spec.unwrap(), planned.call.ok().unwrap());
-    assert_eq!(send(bench.dispatch.run(call, &spec, None, ctx)).await.outcome, Outcome::Ok);
+    let call = planned.call.ok().unwrap();
+    assert_eq!(send(bench.dispatch.run(call, ctx)).await.outcome, Outcome::Ok);
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn the_agents_own_tools_come_before_the_hooks() {
     for name in &registered {
         let output = bench.call(name, json!({"question": "?"})).await;
         assert!(!output.content.contains("blocked by a hook"), "{name}: {}", output.content);
-        assert_eq!(bench.plan(name, json!({})).await.args, None, "{name}");
+        assert_eq!(bench.plan(name, json!({})).await.call.ok().and_then(|call| call.args), None, "{name}");
     }
     assert_eq!(*watch.seen.lock().unwrap(), Vec::<String>::new());
     assert_eq!(bench.call("tells", json!({})).await.outcome, Outcome::Denied);
@@ -222,7 +222,7 @@ async fn hooks_block_ask_and_break() {
     assert_eq!(output.content, r#"{"error":"blocked by a hook: not on Fridays"}"#);
     assert_eq!(output.outcome, Outcome::Denied);
     let (bench, _) = watched(|args| Before::Ask { args, reason: "sure?".into() });
-    assert_eq!(bench.plan("tells", json!({})).await.ask.as_deref(), Some("sure?"));
+    assert_eq!(bench.plan("tells", json!({})).await.call.ok().unwrap().ask.as_deref(), Some("sure?"));
     let (bench, _) = watched(|_| panic!("a hook"));
     assert_eq!(bench.call("tells", json!({})).await.content, "my *** seen, ***");
 }
@@ -246,8 +246,8 @@ async fn a_stop_reaches_a_call_and_what_comes_too_late_is_dropped() {
     for (name, words) in [("obeys", "the user stopped the turn"), ("deaf", "did not stop within")] {
         let (ctx, planned) = (bench.ctx(), bench.plan(name, json!({})).await);
         let cancel = ctx.cancel.clone();
-        let (spec, call) = (planned.spec.unwrap(), planned.call.ok().unwrap());
-        let (output, ()) = tokio::join!(bench.dispatch.run(call, &spec, None, ctx), async { cancel.cancel() });
+        let call = planned.call.ok().unwrap();
+        let (output, ()) = tokio::join!(bench.dispatch.run(call, ctx), async { cancel.cancel() });
         assert_eq!(output.outcome, Outcome::Interrupted);
         assert!(output.content.contains(words), "{}", output.content);
     }
@@ -276,8 +276,8 @@ async fn tools_that_are_searched_for_run_as_themselves() {
     let told = bench.call("tool_describe", json!({"name": "mcp__gh__find"})).await.content;
     assert!(told.contains(r#""parameters":{"type":"object"}"#), "{told}");
     let planned = bench.plan("tool_call", json!({"name": "mcp__gh__Find", "arguments": {}})).await;
-    let spec = planned.spec.unwrap();
-    assert_eq!((planned.name.as_str(), &*spec.toolset, planned.call.is_ok()), ("mcp__gh__find", "mcp-gh", true));
+    let spec = planned.call.ok().unwrap().spec;
+    assert_eq!((planned.name.as_str(), &*spec.toolset), ("mcp__gh__find", "mcp-gh"));
     for (args, words) in [
         (json!({"name": "mcp__gh__nope_at_all_here"}), "there is no tool"),
         (json!({"arguments": {}}), "`name` must be"),

@@ -174,7 +174,7 @@ mod tests {
         async fn call(&self, name: &str, args: Value) -> crate::tools::spec::ToolOutput {
             let planned = self.bench.plan(name, args).await;
             let ctx = crate::tools::spec::ToolCtx { history: Some(self.history.clone()), ..self.bench.ctx() };
-            self.bench.dispatch.run(planned.call.unwrap(), &planned.spec.unwrap(), None, ctx).await
+            self.bench.dispatch.run(planned.call.ok().unwrap(), ctx).await
         }
 
         /// Name, text before and whether there is a file after, for every change.

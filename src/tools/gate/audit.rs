@@ -1,14 +1,14 @@
 //! What the gate writes into the audit log: each call that changes something or was asked about, how it ended, and rules that
 //! a person made. Nothing here waits: secrets are masked and rows are saved on the store's thread.
 
-use super::ask::Case;
-use super::guard::Judged;
+use super::assessment::Assessment;
+use super::request::Request;
 use super::{Gate, folder};
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::{Exact, said};
 use crate::policy::{Grant, Intent, Scope, Verdict};
 use crate::protocol::{Outcome, ToolCall};
-use crate::store::audit::{By, Kind, Record, bounded};
+use crate::store::audit::{AuditBy, Kind, Record, bounded};
 use crate::tools::spec::ToolCtx;
 
 /// Paths of one call that are named.
@@ -18,18 +18,19 @@ pub(super) const REMOVES: &str = "removes ";
 
 impl Gate {
     /// A call was judged, and maybe answered; whether the log has it. Plain reads and the agent's own state are left out.
-    pub(super) fn judged(
+    pub(super) fn log_resolved(
         &self,
-        case: &Case<'_>,
-        seen: Option<&Judged>,
-        by: By,
+        request: &Request<'_>,
+        assessment: Option<&Assessment>,
+        by: AuditBy,
         ended: Option<(Outcome, &str)>,
     ) -> bool {
         let Some(store) = &self.log else { return false };
-        let Case { call, tool, ref intent, ctx } = *case;
+        let Request { call, tool, ref intent, ctx, .. } = *request;
         let outcome = ended.map(|(outcome, _)| outcome);
         let quiet = matches!(intent, Intent::Read(_) | Intent::Talk);
-        let plain = seen.is_some_and(|seen| matches!(seen.verdict, Verdict::Allow(_)) && !seen.unasked);
+        let passes = |judged: &Assessment| matches!(judged.verdict, Verdict::Allow(_)) && !judged.unasked;
+        let plain = assessment.is_some_and(passes);
         if quiet && plain && outcome.is_none() {
             return false;
         }
@@ -44,13 +45,9 @@ impl Gate {
             None => String::new(),
             Some(there) => there.label().to_owned(),
         };
-        if let Some(seen) = seen {
-            record.verdict = if seen.unasked { "ask" } else { seen.verdict.name() }.into();
-            for why in seen.verdict.reasons() {
-                if !record.reasons.contains(&why.effect) {
-                    record.reasons.push(why.effect.clone());
-                }
-            }
+        if let Some(judged) = assessment {
+            record.verdict = if judged.unasked { "ask" } else { judged.verdict.name() }.into();
+            record.reasons = judged.effects();
         }
         record.by = by;
         record.why = ended.map(|(_, why)| why.to_owned()).unwrap_or_default();
@@ -60,7 +57,7 @@ impl Gate {
             let mask = |text: &str| bounded(&masks.apply(text, kind));
             record.what = mask(&record.what);
             record.why = mask(&record.why);
-            if let By::Person(said) = &mut record.by {
+            if let AuditBy::Person(said) = &mut record.by {
                 *said = mask(said);
             }
             record
@@ -69,10 +66,10 @@ impl Gate {
     }
 
     /// A hook kept a call from being planned: all that is known of it is its name and its target.
-    pub(super) fn hooked(&self, call: &ToolCall, tool: &str, target: &str, why: &str, ctx: &ToolCtx) {
+    pub(super) fn log_blocked_by_hook(&self, call: &ToolCall, tool: &str, target: &str, why: &str, ctx: &ToolCtx) {
         let Some(store) = &self.log else { return };
         let mut record = self.row(Kind::Call, call, tool, ctx);
-        (record.what, record.why, record.by) = (target.to_owned(), why.to_owned(), By::Hook);
+        (record.what, record.why, record.by) = (target.to_owned(), why.to_owned(), AuditBy::Hook);
         record.cwd = folder(ctx).display().to_string();
         record.outcome = Outcome::Denied.word().into();
         let masks = self.dispatch().masks_for(ctx);
@@ -84,12 +81,12 @@ impl Gate {
     }
 
     /// A row for the end of a call, to be filled in when it has ended.
-    pub(super) fn end_of(&self, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
+    pub(super) fn end_row(&self, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
         self.row(Kind::End, call, tool, ctx)
     }
 
     /// A call that the log has is over.
-    pub(super) fn ended(&self, row: Option<Record>, outcome: Outcome, ms: u64) {
+    pub(super) fn log_end(&self, row: Option<Record>, outcome: Outcome, ms: u64) {
         if let (Some(store), Some(row)) = (&self.log, row) {
             let record = Record { at: self.asker.now(), outcome: outcome.word().into(), ms, ..row };
             store.audit(move || record);
@@ -97,7 +94,7 @@ impl Gate {
     }
 
     /// A person made a rule.
-    pub(super) fn made(&self, grant: &Grant, ctx: &ToolCtx) {
+    pub(super) fn log_rule(&self, grant: &Grant, ctx: &ToolCtx) {
         let Some(store) = &self.log else { return };
         let scope = match grant.scope {
             Scope::Session => "session",
@@ -109,7 +106,7 @@ impl Gate {
             session: ctx.task.to_string(),
             kind: Kind::Rule,
             cwd: folder(ctx).display().to_string(),
-            by: By::Person("answered a question".into()),
+            by: AuditBy::Person("answered a question".into()),
             entries: grant.entries.iter().map(|entry| lasting(grant.scope, entry)).collect(),
             scope: scope.into(),
             ..Record::default()

@@ -1,6 +1,6 @@
 //! Where the text of a result comes from: what strangers wrote is fenced with its origin, and the session remembers it.
 
-use super::{Gate, look};
+use super::{Gate, disk};
 use crate::config::Config;
 use crate::context::{threats, untrusted};
 use crate::lock::lock;
@@ -20,7 +20,7 @@ const CONTEXT_FILES: &[&str] =
 
 /// What the result of a call will hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum ResultOrigin {
     /// The person's own, as far as anybody knows.
     #[default]
     Own,
@@ -44,7 +44,7 @@ impl Gate {
         call: &dyn Call,
         cwd: &Path,
         ctx: &ToolCtx,
-    ) -> impl Future<Output = Origin> + Send + 'static {
+    ) -> impl Future<Output = ResultOrigin> + Send + 'static {
         let (intent, lines, moves, cwd) = (call.intent().clone(), call.commands(ctx), call.moves(), cwd.to_owned());
         let (world, known, cancel, config) =
             (Arc::clone(&self.world), self.untrusted(), ctx.cancel.clone(), Arc::clone(&ctx.config));
@@ -53,29 +53,29 @@ impl Gate {
                 Intent::Edit(_) => moved(&moves, &*world, &known),
                 _ => origin_of(&intent, &lines, &cwd, &*world, &known, &config),
             };
-            look::unless_stopped(&cancel, looks).await.unwrap_or_default()
+            disk::unless_stopped(&cancel, looks).await.unwrap_or_default()
         }
     }
 
     /// Fences what a stranger wrote, and remembers where it came from.
-    pub(super) fn receive(&self, body: &mut ToolBody, origin: Origin) {
+    pub(super) fn receive(&self, body: &mut ToolBody, origin: ResultOrigin) {
         match origin {
-            Origin::Own => {}
-            Origin::Fenced { name } => {
+            ResultOrigin::Own => {}
+            ResultOrigin::Fenced { name } => {
                 if body.outcome == Outcome::Ok {
                     self.entered(&name, Vec::new());
                 }
             }
-            Origin::Kept { to } => {
+            ResultOrigin::Kept { to } => {
                 if body.outcome == Outcome::Ok {
                     self.entered("", to);
                 }
             }
-            Origin::Moved { name, to } => {
+            ResultOrigin::Moved { name, to } => {
                 let held = fence(&mut body.content, &name);
                 self.entered(if held { &name } else { "" }, to);
             }
-            Origin::Stranger { name, into } => {
+            ResultOrigin::Stranger { name, into } => {
                 let held = fence(&mut body.content, &name);
                 if held || !into.is_empty() {
                     // What was only written to a file comes in when it is read.
@@ -85,7 +85,7 @@ impl Gate {
                     );
                 }
             }
-            Origin::Guide { name } => {
+            ResultOrigin::Guide { name } => {
                 if threats::scan(&body.content, threats::Scope::Context).is_empty() {
                     return;
                 }
@@ -104,6 +104,23 @@ impl Gate {
         untrusted::wrapped(&found.origin, &text)
     }
 
+    /// The person said this: hosts that they name may be reached.
+    pub fn person_said(&self, text: &str) {
+        if lock(&self.untrusted).heard(text) {
+            self.asker.untrusted_changed();
+        }
+    }
+
+    /// Where untrusted text of this session came from.
+    pub fn untrusted(&self) -> Untrusted {
+        lock(&self.untrusted).clone()
+    }
+
+    /// Puts back what was known of a resumed session; nothing is known of a new one.
+    pub fn restore_untrusted(&self, untrusted: Untrusted) {
+        *lock(&self.untrusted) = untrusted;
+    }
+
     fn entered(&self, name: &str, files: Vec<(PathBuf, String)>) {
         let mut untrusted = lock(&self.untrusted);
         let before = untrusted.clone();
@@ -116,7 +133,7 @@ impl Gate {
         let changed = *untrusted != before;
         drop(untrusted);
         if changed {
-            self.asker.untrusted();
+            self.asker.untrusted_changed();
         }
     }
 }
@@ -128,18 +145,18 @@ fn origin_of(
     world: &dyn World,
     known: &Untrusted,
     config: &Config,
-) -> Origin {
-    let stranger = |name: String, into| Origin::Stranger { name, into };
+) -> ResultOrigin {
+    let stranger = |name: String, into| ResultOrigin::Stranger { name, into };
     match intent {
         Intent::Remote { server, .. } if !server.starts_with("plugin ") => {
-            Origin::Fenced { name: format!("MCP server {server}") }
+            ResultOrigin::Fenced { name: format!("MCP server {server}") }
         }
         Intent::Read(path) => {
             let real = world.resolve(path);
             if let Some(origin) = known.origin_of(&real) {
                 return stranger(origin.to_owned(), Vec::new());
             }
-            guide(&real, &world.hermes_home(), config).map_or(Origin::Own, |name| Origin::Guide { name })
+            guide(&real, &world.hermes_home(), config).map_or(ResultOrigin::Own, |name| ResultOrigin::Guide { name })
         }
         Intent::Command { line, cwd, .. } => {
             let fetched = taint::fetched(line, cwd, world);
@@ -153,28 +170,28 @@ fn origin_of(
                 return stranger(found.origin, found.into);
             }
             if let Some((_, name)) = to.first() {
-                return Origin::Moved { name: name.clone(), to };
+                return ResultOrigin::Moved { name: name.clone(), to };
             }
             // What prints a fetched file brings its text.
             let printed = taint::printed(line, cwd, world, known);
-            printed.map_or(Origin::Own, |origin| stranger(origin, Vec::new()))
+            printed.map_or(ResultOrigin::Own, |origin| stranger(origin, Vec::new()))
         }
         _ => {
             let found = lines.iter().find_map(|line| taint::fetched(line, cwd, world));
-            found.map_or(Origin::Own, |found| stranger(found.origin, found.into))
+            found.map_or(ResultOrigin::Own, |found| stranger(found.origin, found.into))
         }
     }
 }
 
 /// Files that an edit puts elsewhere: they keep the mark that they have.
-fn moved(moves: &[(PathBuf, PathBuf)], world: &dyn World, known: &Untrusted) -> Origin {
+fn moved(moves: &[(PathBuf, PathBuf)], world: &dyn World, known: &Untrusted) -> ResultOrigin {
     let marked = |(from, to): &(PathBuf, PathBuf)| {
         let origin = known.origin_of(&world.resolve(from))?;
         Some((world.resolve(to), origin.to_owned()))
     };
     match moves.iter().filter_map(marked).collect::<Vec<_>>() {
-        to if to.is_empty() => Origin::Own,
-        to => Origin::Kept { to },
+        to if to.is_empty() => ResultOrigin::Own,
+        to => ResultOrigin::Kept { to },
     }
 }
 

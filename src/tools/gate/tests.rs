@@ -4,6 +4,7 @@ use super::*;
 use crate::policy::decide::explain;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
+use crate::policy::smart::Opinion;
 use crate::policy::{Intent, Verdict};
 use crate::tools::testing::{Answers, Bench, Here};
 use std::sync::Condvar;
@@ -209,9 +210,10 @@ async fn what_no_mode_runs_does_not_run_again_either() {
     let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
     let call = call("terminal", r#"{"command":"touch made"}"#);
     let intent = Intent::Command { line: "touch made".into(), cwd: folder(&ctx), background: false };
-    let blocked = again::Blocked { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing made".into() };
+    let blocked =
+        unsandboxed::BlockedRun { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing made".into() };
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
-    let output = gate.again(blocked, first, ctx, &mpsc::channel(8).0).await;
+    let output = gate.again_unsandboxed(blocked, first, ctx, &mpsc::channel(8).0).await;
     assert!(output.content.contains("denied by a rule"), "{}", output.content);
     assert!((asker.count() == 0) && !bench.path("made").exists());
 }
@@ -237,13 +239,13 @@ async fn what_the_model_passed_is_looked_at_again_before_it_runs() {
         bench.write("precious/a/work.txt", "mine");
         let root = bench.path("");
         // While the model thinks, somebody leads the name elsewhere.
-        let advice = move || {
+        let opinion = move || {
             if moves {
                 led_away(&root, "node_modules");
             }
-            Said::Approve
+            Ok(Opinion::Approve)
         };
-        let asker = Answers::advised(|_| Decision::Deny { feedback: String::new() }, advice);
+        let asker = Answers::reviewed(|_| Decision::Deny { feedback: String::new() }, opinion);
         let (gate, ctx) = real(&bench, Mode::Smart, &asker);
         let body =
             gate.call(&call("terminal", r#"{"command":"rm -rf node_modules/a"}"#), ctx, mpsc::channel(8).0).await;
@@ -279,9 +281,10 @@ async fn what_a_person_lets_run_without_the_sandbox_is_looked_at_again() {
     let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
     let call = call("terminal", r#"{"command":"rm -rf build/x"}"#);
     let intent = Intent::Command { line: "rm -rf build/x".into(), cwd: folder(&ctx), background: false };
-    let blocked = again::Blocked { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing".into() };
+    let blocked =
+        unsandboxed::BlockedRun { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing".into() };
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
-    let output = gate.again(blocked, first, ctx, &mpsc::channel(8).0).await;
+    let output = gate.again_unsandboxed(blocked, first, ctx, &mpsc::channel(8).0).await;
     assert!(output.content.contains("keeps the sandbox"), "{}", output.content);
     let asked = asker.asked.lock().unwrap();
     assert_eq!(asked.len(), 2);

@@ -83,7 +83,7 @@ impl Strategy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     pub strategy: Strategy,
-    pub backends: Vec<Range<usize>>,
+    pub places: Vec<Range<usize>>,
 }
 
 /// Why nothing was replaced.
@@ -122,13 +122,13 @@ pub fn replace(content: &str, old: &str, new: &str, all: bool) -> Result<Replace
         return Err(FuzzyError::Same);
     }
     let mut found = find(content, old, |_| true).ok_or(FuzzyError::NotFound)?;
-    match found.backends.len() {
+    match found.places.len() {
         1 => {}
         n if !all => return Err(FuzzyError::Ambiguous(n)),
         n if found.strategy.guesses() => return Err(FuzzyError::OnlySimilar(n)),
         _ => {
             let mut free = 0;
-            found.backends.retain(|place| {
+            found.places.retain(|place| {
                 let keep = place.start >= free;
                 free = if keep { place.end } else { free };
                 keep
@@ -136,15 +136,15 @@ pub fn replace(content: &str, old: &str, new: &str, all: bool) -> Result<Replace
         }
     }
     let text = apply(content, &found, old, new)?;
-    Ok(Replaced { text, count: found.backends.len(), strategy: found.strategy })
+    Ok(Replaced { text, count: found.places.len(), strategy: found.strategy })
 }
 
 /// The places of the first strategy that finds any that `accept` takes.
 pub fn find(content: &str, old: &str, accept: impl Fn(&Range<usize>) -> bool) -> Option<Found> {
     Strategy::ALL.into_iter().find_map(|strategy| {
-        let mut backends = strategy.find(content, old);
-        backends.retain(|place| accept(place));
-        (!backends.is_empty()).then_some(Found { strategy, backends })
+        let mut places = strategy.find(content, old);
+        places.retain(|place| accept(place));
+        (!places.is_empty()).then_some(Found { strategy, places })
     })
 }
 
@@ -153,7 +153,7 @@ pub fn apply(content: &str, found: &Found, old: &str, new: &str) -> Result<Strin
     check_escapes(content, found, old, new)?;
     let mut out = String::with_capacity(content.len() + new.len());
     let mut done = 0;
-    for place in &found.backends {
+    for place in &found.places {
         out.push_str(&content[done..place.start]);
         out.push_str(&fitted(&content[place.clone()], found.strategy, old, new));
         done = place.end;
@@ -168,7 +168,7 @@ pub fn check_escapes(content: &str, found: &Found, old: &str, new: &str) -> Resu
     if found.strategy != Strategy::Exact {
         for escape in ["\\'", "\\\""] {
             let drifted = old.contains(escape) && new.contains(escape);
-            if drifted && !found.backends.iter().any(|place| content[place.clone()].contains(escape)) {
+            if drifted && !found.places.iter().any(|place| content[place.clone()].contains(escape)) {
                 return Err(FuzzyError::EscapeDrift(escape));
             }
         }
@@ -241,11 +241,11 @@ fn unicode_normalized(content: &str, old: &str) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let (content, old) = (Plain::new(content), Plain::new(old));
-    let mut backends = exact(&content.text, &old.text);
-    if backends.is_empty() {
-        backends = line_trimmed(&content.text, &old.text);
+    let mut places = exact(&content.text, &old.text);
+    if places.is_empty() {
+        places = line_trimmed(&content.text, &old.text);
     }
-    backends.into_iter().map(|place| content.original(place)).collect()
+    places.into_iter().map(|place| content.original(place)).collect()
 }
 
 fn block_anchor(content: &str, old: &str) -> Vec<Range<usize>> {

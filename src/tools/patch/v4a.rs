@@ -250,7 +250,7 @@ fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
         FuzzyError::Ambiguous(n) => format!("matches {n} places; add context lines or an `@@ line above @@`"),
         why => format!("not found: {why}"),
     })?;
-    let place = found.backends.first_mut().ok_or_else(|| format!("not found: {}", FuzzyError::NotFound))?;
+    let place = found.places.first_mut().ok_or_else(|| format!("not found: {}", FuzzyError::NotFound))?;
     let (old, new) = (hunk.old_lines(gaps).join("\n"), hunk.new_lines(gaps));
     let written = fit::fitted(&text[place.clone()], hunk, gaps);
     if new.is_empty() {
@@ -264,7 +264,7 @@ fn apply_hunk(text: &str, hunk: &Hunk) -> Result<String, String> {
     match written {
         Some(written) => {
             fuzzy::check_escapes(text, &found, &old, &new.join("\n")).map_err(|why| why.to_string())?;
-            let place = &found.backends[0];
+            let place = &found.places[0];
             Ok(format!("{}{written}{}", &text[..place.start], &text[place.end..]))
         }
         // The patch spells line breaks as two characters: there are no lines to follow.
@@ -285,23 +285,23 @@ fn place(text: &str, hunk: &Hunk, gaps: bool) -> Result<Found, FuzzyError> {
         ends && (place.start == 0 || bytes[place.start - 1] == b'\n')
     };
     let everywhere = match fuzzy::find(text, &old, whole) {
-        Some(found) if found.backends.len() == 1 => return Ok(found),
-        Some(found) => FuzzyError::Ambiguous(found.backends.len()),
+        Some(found) if found.places.len() == 1 => return Ok(found),
+        Some(found) => FuzzyError::Ambiguous(found.places.len()),
         None => FuzzyError::NotFound,
     };
     let Some(at) = hint_position(text, &hunk.hints) else { return Err(everywhere) };
     let window = window(text, at);
     let near = |place: &Range<usize>| whole(&(place.start + window.start..place.end + window.start));
     let mut found = fuzzy::find(&text[window.clone()], &old, near).ok_or(everywhere)?;
-    for place in &mut found.backends {
+    for place in &mut found.places {
         *place = place.start + window.start..place.end + window.start;
     }
-    if found.backends.len() > 1 {
+    if found.places.len() > 1 {
         // The hint is the line that the hunk stands under.
-        found.backends.retain(|place| place.start >= at);
-        found.backends.truncate(1);
+        found.places.retain(|place| place.start >= at);
+        found.places.truncate(1);
     }
-    if found.backends.is_empty() { Err(FuzzyError::NotFound) } else { Ok(found) }
+    if found.places.is_empty() { Err(FuzzyError::NotFound) } else { Ok(found) }
 }
 
 /// Where the innermost hint begins; `None` when one is missing or the place is not certain.
@@ -311,9 +311,9 @@ fn hint_position(text: &str, hints: &[String]) -> Option<usize> {
     for hint in outer {
         from += text[from..].find(hint.as_str())?;
     }
-    let mut backends = text[from..].match_indices(last.as_str());
-    let first = backends.next()?.0 + from;
-    (!outer.is_empty() || backends.next().is_none()).then_some(first)
+    let mut places = text[from..].match_indices(last.as_str());
+    let first = places.next()?.0 + from;
+    (!outer.is_empty() || places.next().is_none()).then_some(first)
 }
 
 /// 500 bytes before and 2,000 after, widened to whole lines.
@@ -334,18 +334,18 @@ fn insert(text: &str, hunk: &Hunk) -> Result<String, String> {
     };
     let lines = Lines::new(text);
     let whole: Vec<usize> = (0..lines.len()).filter(|i| lines.get(*i).trim() == hint.trim()).collect();
-    let backends = if whole.len() == 1 {
+    let places = if whole.len() == 1 {
         whole
     } else {
         text.match_indices(hint.as_str()).map(|(at, _)| lines.number_at(at)).collect()
     };
-    match backends.as_slice() {
+    match places.as_slice() {
         [] => Err(format!("only adds lines, and its hint `{hint}` is not in the file")),
         [line] => {
             let end = lines.range(*line, 1).end;
             Ok(format!("{}\n{added}{}", &text[..end], &text[end..]))
         }
-        _ => Err(format!("only adds lines, and its hint `{hint}` is ambiguous ({} occurrences)", backends.len())),
+        _ => Err(format!("only adds lines, and its hint `{hint}` is ambiguous ({} occurrences)", places.len())),
     }
 }
 

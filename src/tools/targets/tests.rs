@@ -285,14 +285,14 @@ fn a_link_that_turns_is_a_difference_and_what_goes_is_none() {
     let world = here.world();
     let intent = here.intent("rm -rf build x.o *.o");
     let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
-    let before = backends(&intent, &verdict, &here.cwd, &world);
+    let before = resolved_paths(&intent, &verdict, &here.cwd, &world);
     assert_eq!(before.len(), 4, "{before:?}");
     std::fs::remove_file(here.cwd.join("y.o")).unwrap();
-    assert_eq!(differences(&before, &backends(&intent, &verdict, &here.cwd, &world)), Vec::<String>::new());
+    assert_eq!(differences(&before, &resolved_paths(&intent, &verdict, &here.cwd, &world)), Vec::<String>::new());
     here.write("z.o", "1");
     std::fs::rename(here.cwd.join("build"), here.cwd.join("built")).unwrap();
     std::os::unix::fs::symlink(&here.home, here.cwd.join("build")).unwrap();
-    let told = differences(&before, &backends(&intent, &verdict, &here.cwd, &world));
+    let told = differences(&before, &resolved_paths(&intent, &verdict, &here.cwd, &world));
     let (glob, link) = (
         format!("*.o now also means {}", here.cwd.join("z.o").display()),
         format!("build leads to {} now", here.home.display()),

@@ -46,7 +46,7 @@ impl Held {
     async fn tell(&self, text: String, running: &Running, agent: &dyn AgentPort) {
         if let Some(what) = self.blocked(text, running).await {
             let name = crate::text::width::truncate_end(&self.line, NAME);
-            agent.tell(format!("the sandbox ({}) blocked {what}: {name} ({})", self.sandbox.words(), running.id.0));
+            agent.notice(format!("the sandbox ({}) blocked {what}: {name} ({})", self.sandbox.words(), running.id.0));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the model and the screen are told of a command.
 
-use super::{Command, exit_code_meaning, output, waits};
+use super::{Execution, exit_code_meaning, output, waits};
 use crate::exec::{ExitReason, Finished, Running};
 use crate::lock::lock;
 use crate::protocol::Outcome;
@@ -11,7 +11,7 @@ use serde_json::json;
 const NAMED: usize = 12;
 
 /// Of one in the background: that it runs, and how to reach it.
-pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
+pub(super) fn started(command: &Execution, runs: Option<&str>, running: &Running, ctx: &ToolCtx) -> ToolOutput {
     let mut value = json!({
         "output": "Background process started",
         "session_id": running.id.0,
@@ -19,19 +19,19 @@ pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, 
         "exit_code": 0,
         "error": null,
     });
-    if command.notify {
+    if command.options.notify {
         value["notify_on_complete"] = true.into();
     }
-    if !command.patterns.is_empty() {
-        value["watch_patterns"] = command.patterns.clone().into();
+    if !command.options.patterns.is_empty() {
+        value["watch_patterns"] = command.options.patterns.clone().into();
     }
     if let Some(runs) = runs {
         value["ran"] = runs.into();
     }
-    if let Some(there) = &command.there {
+    if let Some(there) = &command.options.there {
         value["on"] = there.label().into();
     }
-    if ctx.exec.headless() || command.there.is_some() && !command.pty {
+    if ctx.exec.headless() || command.options.there.is_some() && !command.options.pty {
         value["hint"] = "standard input is empty: nothing can be typed into it".into();
     }
     ToolOutput::json(&value).summary("started")
@@ -39,7 +39,7 @@ pub(super) fn started(command: &Command, runs: Option<&str>, running: &Running, 
 
 /// Of one that has ended: what it printed (`output`), how it ended, and what it changed for those that follow.
 pub(super) fn finished(
-    command: &Command,
+    command: &Execution,
     runs: Option<&str>,
     ctx: &ToolCtx,
     running: &Running,
@@ -49,7 +49,7 @@ pub(super) fn finished(
     let Finished { exit, output: captured, cwd_after, not_kept, lost, survivors } = finished;
     let shown = output::summary(&captured, &output);
     match exit.reason {
-        ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.timeout)),
+        ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.options.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
         ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
@@ -64,14 +64,14 @@ pub(super) fn finished(
     } else if output.is_empty() && captured.total > 0 {
         value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
     }
-    let notes = command.there.as_ref().map(|there| there.notes()).unwrap_or_default();
+    let notes = command.options.there.as_ref().map(|there| there.notes()).unwrap_or_default();
     if !notes.is_empty() {
         value["backend_note"] = notes.join("; ").into();
     }
     if let Some(meaning) = exit_code_meaning(&command.line, exit.code).filter(|_| exit.reason == ExitReason::Exited) {
         value["exit_code_meaning"] = meaning.into();
     }
-    if let Some(cwd) = cwd_after.filter(|cwd| command.here.as_ref().is_some_and(|here| here != cwd)) {
+    if let Some(cwd) = cwd_after.filter(|cwd| command.options.here.as_ref().is_some_and(|here| here != cwd)) {
         value["cwd"] = cwd.to_string_lossy().into();
         *lock(&ctx.cwd) = cwd;
     }
@@ -95,8 +95,8 @@ pub(super) fn finished(
     result.view.summary = match exit.reason {
         ExitReason::Stopped => "stopped".into(),
         ExitReason::TimedOut => match &lost {
-            Some(lost) => format!("timed out after {} s, {}", command.timeout, lost.short),
-            None => format!("timed out after {} s", command.timeout),
+            Some(lost) => format!("timed out after {} s, {}", command.options.timeout, lost.short),
+            None => format!("timed out after {} s", command.options.timeout),
         },
         ExitReason::Killed => "killed".into(),
         _ if lost.is_some() => lost.map(|lost| lost.short.to_owned()).unwrap_or_default(),

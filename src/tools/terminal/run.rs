@@ -1,6 +1,6 @@
 //! Runs a planned command: starts it, and waits for it in the foreground.
 
-use super::{Command, held, output, result, rewrite_sudo, sudo, waits};
+use super::{Execution, held, output, result, rewrite_sudo, sudo, waits};
 use crate::backends::{Job, JobSpec, Remote};
 use crate::config::OnInput;
 use crate::exec::{Captured, ExitReason, Far, Finished, Launch, ProcessInfo, Running, Sandbox, Spawn, Waited};
@@ -16,7 +16,7 @@ const QUEUE_LOOK: Duration = Duration::from_secs(1);
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
 /// Starts it, and gives its result or, of one in the background, that it runs.
-pub(super) async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
+pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, ToolError> {
     if ctx.cancel.is_cancelled() {
         return Err(ToolError::Interrupted);
     }
@@ -34,7 +34,7 @@ pub(super) async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, To
         spawn: Spawn {
             command: runs.clone().unwrap_or_else(|| command.line.clone()),
             cwd: command.cwd.clone(),
-            pty: command.pty,
+            pty: command.options.pty,
             background: command.background,
             task: ctx.task.to_string(),
             size: ctx.exec.size(),
@@ -43,8 +43,8 @@ pub(super) async fn run(command: Command, ctx: ToolCtx) -> Result<ToolOutput, To
         },
         // Servers may give the same call id again: the name gets a suffix of its own.
         spill: Some(crate::tools::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
-        notify_on_complete: command.background && command.notify,
-        watch_patterns: command.patterns.clone(),
+        notify_on_complete: command.background && command.options.notify,
+        watch_patterns: command.options.patterns.clone(),
         far,
         sudos,
     };
@@ -69,7 +69,7 @@ fn name(ctx: &ToolCtx) -> String {
 
 /// A command that has started.
 struct Started {
-    command: Command,
+    command: Execution,
     ctx: ToolCtx,
     running: Running,
     /// The line that runs, when it is another than the one that was judged.
@@ -102,7 +102,7 @@ impl Started {
 
     async fn wait(&self) -> Came {
         let Self { ctx, running, .. } = self;
-        let limit = Duration::from_secs(self.command.timeout);
+        let limit = Duration::from_secs(self.command.options.timeout);
         tokio::select! {
             biased;
             waited = running.wait() => match waited {
@@ -135,7 +135,7 @@ impl Started {
             Came::Finished(finished) => self.finished(finished).await,
             Came::Stopped(captured) => result::interrupted(&present(&captured)),
             Came::Late(captured) => {
-                result::late(&present(&captured), self.command.timeout, &self.running.id.0, self.running.pid)
+                result::late(&present(&captured), self.command.options.timeout, &self.running.id.0, self.running.pid)
             }
             Came::Moved(captured) => result::moved(present(&captured), &self.running),
             Came::Asks => waits::told(&self.running, &self.ctx, &self.file),
@@ -187,14 +187,14 @@ pub(crate) fn watched(info: &ProcessInfo, sandbox: Sandbox, running: Running, ag
 }
 
 /// The command on the machine that it is for, ready to start; `None` on this one.
-async fn far(command: &Command, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, ToolError> {
-    let Some(there) = command.there.clone() else { return Ok(None) };
+async fn far(command: &Execution, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, ToolError> {
+    let Some(there) = command.options.there.clone() else { return Ok(None) };
     let spec = JobSpec {
         line: command.line.clone(),
         cwd: command.cwd.clone(),
         task: ctx.task.to_string(),
         // With a terminal it can be typed into, and ends with the connection.
-        detached: command.background && !command.pty,
+        detached: command.background && !command.options.pty,
         headless: ctx.exec.headless(),
         keep: !command.background,
     };

@@ -341,7 +341,7 @@ async fn a_background_dump_of_the_environment_is_masked_as_one() {
     for action in ["wait", "log", "list"] {
         let args = json!({"action": action, "session_id": id}).to_string();
         let planned = dispatch.plan("process", &args, &desk.ctx).await;
-        let output = dispatch.run(planned.call.ok().unwrap(), &planned.spec.unwrap(), None, desk.ctx.clone()).await;
+        let output = dispatch.run(planned.call.ok().unwrap(), desk.ctx.clone()).await;
         assert!(!format!("{output:?}").contains("plainwords"), "{action}: {output:?}");
         assert!(action == "list" || output.content.contains("DEPLOY_TOKEN"), "{action}: {output:?}");
     }

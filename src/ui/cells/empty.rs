@@ -1,7 +1,10 @@
 //! The conversation before its first message: who this is, where it stands, what to try.
 
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::{Model, suggestions};
+use crate::config::keymap::Context;
 use crate::config::skin::Skin;
 use crate::config::theme::Slot;
 use crate::text::format::plural;
@@ -55,7 +58,11 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     next(1);
     if let Some(at) = next(1) {
         let x = paint.put(left, at, room, "Try", paint.role(Role::Dim));
-        paint.fit(x, at, right.saturating_sub(x), "   ↓ or a click takes one, Enter sends it", paint.role(Role::Dim));
+        let key = hint::key_in(model, Context::Composer, Action::HistoryNext);
+        let takes = key.map_or("a click".to_owned(), |key| format!("{key} or a click"));
+        let send = hint::key_in(model, Context::Composer, Action::Send);
+        let how = format!("   {}", hint::sentence(&[(Some(takes), "takes one"), (send, "sends it")]));
+        paint.fit(x, at, right.saturating_sub(x), &how, paint.role(Role::Dim));
     }
     let taken = suggestions::taken(model);
     for (index, prompt) in prompts.iter().enumerate() {

@@ -1,9 +1,12 @@
 //! The card of a start without a model: what was found, the way to try it offline, what can be set up.
 
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::first_run::{Row, rows};
+use crate::app::hint;
 use crate::app::model::first_run::FirstRun;
 use crate::app::model::layout::{Area, Hit, Layout};
+use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::format::plural;
@@ -18,6 +21,8 @@ enum Line {
     Art(String),
     Title(&'static str),
     Text(&'static str),
+    /// The keys.
+    Foot(String),
     Group(&'static str),
     /// Its index among the rows, label and detail.
     Entry(usize, String, String),
@@ -48,7 +53,7 @@ fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
     }
 }
 
-fn lines(card: &FirstRun) -> Vec<Line> {
+fn lines(model: &Model, card: &FirstRun) -> Vec<Line> {
     let mut lines = match card.broken {
         false => vec![
             Line::Title("Welcome"),
@@ -71,7 +76,13 @@ fn lines(card: &FirstRun) -> Vec<Line> {
         }
         lines.push(Line::Entry(index, label, detail));
     }
-    lines.extend([Line::Blank, Line::Text("↑↓ choose · Enter takes it · /model and /login later")]);
+    let key = |action| hint::key_in(model, Context::FirstRun, action);
+    let foot = hint::list(&[
+        (hint::pair(key(Action::Previous), key(Action::Next)), "choose"),
+        (key(Action::Accept), "takes it"),
+        (Some("/model and /login".to_owned()), "later"),
+    ]);
+    lines.extend([Line::Blank, Line::Foot(foot)]);
     lines
 }
 
@@ -80,7 +91,7 @@ pub fn draw(model: &Model, card: &FirstRun, paint: &mut Paint<'_>, area: Rect, l
     let skin = &model.look.skin;
     let left = area.x + 4;
     let width = area.width.saturating_sub(6).min(88);
-    let mut lines = lines(card);
+    let mut lines = lines(model, card);
     let banner = skin.banner.len();
     if banner > 0 && usize::from(area.height) >= lines.len() + banner + 3 && area.width >= 60 {
         let art = super::empty::banner_lines(skin).map(|line| Line::Art(line.to_owned()));
@@ -108,6 +119,9 @@ pub fn draw(model: &Model, card: &FirstRun, paint: &mut Paint<'_>, area: Rect, l
                 if text.starts_with("looking") {
                     paint.put(left - 2, y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
                 }
+            }
+            Line::Foot(keys) => {
+                paint.fit(left, y, width, keys, paint.role(Role::Dim));
             }
             Line::Group(title) => {
                 paint.fit(left, y, width, title, paint.role(Role::Dim));

@@ -6,7 +6,9 @@ mod grants;
 
 use super::{Frame, field};
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::approvals;
+use crate::app::hint;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
@@ -45,7 +47,7 @@ fn measure<'a>(model: &'a Model, state: &ApprovalModal, area: Rect) -> Option<Me
     })?;
     let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
     let room = usize::from(columns);
-    let below = choices::below(approval, state, room);
+    let below = choices::below(model, approval, state, room);
     // What the frame and the row above it leave.
     let height = usize::from(area.height.saturating_sub(3));
     let body = fitted(model, approval, state, room, height.saturating_sub(below.len()));
@@ -73,7 +75,7 @@ pub fn draw(
     let note = number(model, state, room < choices::WIDE);
     let rows = cells(body.rows.len() + below.len());
     // The upper edge stays where the first stage put it, whatever the others need; a docked one has a fixed lower edge.
-    let first = choices::choices(approval, room).len();
+    let first = choices::choices(model, approval, room).len();
     let usual = match state.stage {
         ApprovalStage::ConfirmingEdit(..) => rows,
         _ => cells(body.rows.len() + first),
@@ -97,7 +99,7 @@ pub fn draw(
     let whole = read(model, state, paint, reading, &body, layout);
     let mut caret = None;
     let base = Rect { y: place.y + room_for_text, height: fixed, ..place };
-    let draws = Choices { state, inert, whole };
+    let draws = Choices { model, state, inert, whole };
     for (index, part) in below.iter().take(usize::from(fixed)).enumerate() {
         let line = row(base, index as u16);
         match part {
@@ -163,34 +165,40 @@ fn waiting(model: &Model) -> usize {
 /// The keys of a stage. They are said nowhere else.
 fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) -> String {
     let command = matches!(approval.intent, Intent::Command { .. });
-    let keys = match &state.stage {
-        _ if inert => "answers after a quiet moment",
-        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => "Esc goes back to the field",
-        ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => {
-            "Esc goes back to the field"
+    let key = |action| hint::here(model, action);
+    let enter = |does| hint::list(&[(key(Action::Accept), does), (key(Action::Close), "goes back")]);
+    let back = || hint::list(&[(key(Action::Close), "goes back to the field")]);
+    match &state.stage {
+        _ if inert => "answers after a quiet moment".to_owned(),
+        ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => back(),
+        ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => back(),
+        ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "answers after a quiet moment".to_owned(),
+        _ if state.read.refused && !state.read.whole => "see all of it first".to_owned(),
+        ApprovalStage::Choosing if state.stray => {
+            let edit = key(Action::EditCommand).filter(|_| command);
+            hint::list(&[(key(Action::Deny), "denies with a reason"), (edit, "edits it")])
         }
-        ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "answers after a quiet moment",
-        _ if state.read.refused && !state.read.whole => "see all of it first",
-        ApprovalStage::Choosing if state.stray && command => "d denies with a reason · e edits it",
-        ApprovalStage::Choosing if state.stray => "d denies with a reason",
-        ApprovalStage::Choosing => return later(model),
+        ApprovalStage::Choosing => later(model),
         ApprovalStage::Confirming if choices::widths(approval, state) > 1 => {
-            "Tab switches · Enter confirms · Esc goes back"
+            hint::list(&[(key(Action::Switch), "switches"), (Some(enter("confirms")), "")])
         }
-        ApprovalStage::Confirming => "Enter confirms · Esc goes back",
-        ApprovalStage::ConfirmingYolo => "Enter says yes · Esc goes back",
-        ApprovalStage::Reason(_) => "Enter denies · Esc goes back",
-        ApprovalStage::Editing(_) => "Enter shows it once more · Esc goes back",
-        ApprovalStage::ConfirmingEdit(..) if state.stray => "Enter allows it · Esc edits it",
-        ApprovalStage::ConfirmingEdit(..) => "Enter allows it · Esc goes back to the field",
-    };
-    keys.to_owned()
+        ApprovalStage::Confirming => enter("confirms"),
+        ApprovalStage::ConfirmingYolo => enter("says yes"),
+        ApprovalStage::Reason(_) => enter("denies"),
+        ApprovalStage::Editing(_) => enter("shows it once more"),
+        ApprovalStage::ConfirmingEdit(..) => {
+            let does = if state.stray { "edits it" } else { "goes back to the field" };
+            hint::list(&[(key(Action::Accept), "allows it"), (key(Action::Close), does)])
+        }
+    }
 }
 
-/// What Esc does to a question, and the key that brings it back.
+/// The key that puts a question aside, and the one that brings it back.
 pub fn later(model: &Model) -> String {
-    let key = hints::key_of(model, "inbox");
-    if key.is_empty() { "Esc: decide later".to_owned() } else { format!("Esc: decide later ({key})") }
+    match hint::here(model, Action::Close) {
+        Some(close) => format!("{close}: decide later{}", hints::aside(hint::key(model, Action::Inbox))),
+        None => String::new(),
+    }
 }
 
 /// What is to be read, with air where there is room for it, and without the middle of a very long command where not.
@@ -257,15 +265,19 @@ fn read(
     if says {
         let left = most - skip;
         let hidden = format::plural(left as u64, "more row", "more rows");
+        let up = hints::aside(hint::here(model, Action::ScrollUp));
+        let down = hint::here(model, Action::ScrollDown);
         let (text, role) = match (left, missing.is_empty()) {
-            (0, true) => ("↑ above (PgUp)".to_owned(), Role::Dim),
-            (0, false) => (format!("↑ above (PgUp): {}", missing.join(", ")), Role::Careful),
-            (_, true) => (format!("↓ {hidden} (PgDn)"), Role::Dim),
-            (_, false) => (format!("↓ {hidden} (PgDn): {}", missing.join(", ")), Role::Careful),
+            (0, true) => (format!("↑ above{up}"), Role::Dim),
+            (0, false) => (format!("↑ above{up}: {}", missing.join(", ")), Role::Careful),
+            (_, true) => (format!("↓ {hidden}{}", hints::aside(down.clone())), Role::Dim),
+            (_, false) => (format!("↓ {hidden}{}: {}", hints::aside(down.clone()), missing.join(", ")), Role::Careful),
         };
         // A narrow screen names the key and what is missing before it counts.
         let text = match (left, missing.is_empty()) {
-            (1.., false) if width(&text) > usize::from(place.width) => format!("↓ PgDn: {}", missing.join(", ")),
+            (1.., false) if width(&text) > usize::from(place.width) => {
+                format!("↓ {}: {}", down.unwrap_or_default(), missing.join(", "))
+            }
             _ => text,
         };
         let text = truncate_end(&text, usize::from(place.width));
@@ -285,6 +297,7 @@ fn first_reason(body: &Body, window: usize) -> usize {
 
 /// How choices are drawn in one frame.
 struct Choices<'a> {
+    model: &'a Model,
     state: &'a ApprovalModal,
     inert: bool,
     /// All that must be seen was seen: until then nothing can be allowed.
@@ -312,10 +325,11 @@ impl Choices<'_> {
                 paint.put(place.x, place.y, 2, "▸", paint.slot(Slot::Prompt));
             }
             let key = if closed { Role::Dim } else { Role::Accent };
-            paint.right(place.right().saturating_sub(1), place.y, choices::key(*choice), paint.role(key));
+            let name = choices::key(self.model, *choice);
+            paint.right(place.right().saturating_sub(1), place.y, &name, paint.role(key));
         }
         let indent = if first { 2 } else { 4 };
-        let room = place.width.saturating_sub(if first { choices::KEY - 1 } else { choices::KEY });
+        let room = place.width.saturating_sub(choices::margin(self.model) - u16::from(first));
         paint.fit(place.x + indent, place.y, room, label, paint.role(role));
         layout.targets.push((Area { x: place.x, y: place.y, width: place.width, height: 1 }, Hit::ModalRow(index)));
     }

@@ -46,7 +46,8 @@ impl Told {
                 self.keep(*block, &mut rows, &mut named);
             }
             if until > from {
-                let text = format!("⋯ {}: {key}", format::plural((until - from) as u64, "more row", "more rows"));
+                let more = format::plural((until - from) as u64, "more row", "more rows");
+                let text = if key.is_empty() { format!("⋯ {more}") } else { format!("⋯ {more}: {key}") };
                 rows.push(Row::ornament(Line::plain(text, Role::Careful)));
                 folded = true;
             }

@@ -1,6 +1,9 @@
 //! Yes or no; no is the default.
 
 use super::Frame;
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::Confirm;
 use crate::config::theme::Slot;
@@ -10,21 +13,32 @@ use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
-pub fn draw(state: &Confirm, now: i64, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
+pub fn draw(
+    model: &Model,
+    state: &Confirm,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
     let columns = 60.min(area.width.saturating_sub(10)).max(12);
     let mut rows = Vec::new();
     for line in state.text.lines() {
         let how = Wrap { width: usize::from(columns), ..Wrap::default() };
         wrap_into(&mut rows, &[Span::new(line, Role::Text)], Ground::Base, &how);
     }
-    let inert = state.inert_until > now;
-    let foot = match (inert, &state.no) {
-        (true, _) => "answers after a quiet moment",
-        (false, None) => "y or n marks · Enter takes it",
-        (false, Some(_)) => "y or n marks · Enter takes it · Esc neither",
+    let key = |action| hint::here(model, action);
+    let marks = [key(Action::Yes), key(Action::No)];
+    let foot = match state.inert_until > model.now {
+        true => "answers after a quiet moment".to_owned(),
+        false => {
+            let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
+            let neither = state.no.as_ref().and_then(|_| key(Action::Close));
+            let marks = Some(either).filter(|keys| !keys.is_empty());
+            hint::list(&[(marks, "marks"), (key(Action::Accept), "takes it"), (neither, "neither")])
+        }
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);
-    let frame = Frame { title: &state.title, title_role: Role::Careful, foot, ..Frame::default() };
+    let frame = Frame { title: &state.title, title_role: Role::Careful, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(rows.len()) + 5);
     let room = usize::from(place.height.saturating_sub(4));
     for (index, line) in rows.iter().take(room).enumerate() {
@@ -45,7 +59,7 @@ pub fn draw(state: &Confirm, now: i64, paint: &mut Paint<'_>, area: Rect, layout
         }
         let role = paint.role(if chosen { Role::Strong } else { Role::Text });
         paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), label, role);
-        paint.right(line.right(), line.y, if index == 0 { "n" } else { "y" }, paint.role(Role::Accent));
+        paint.right(line.right(), line.y, marks[1 - index].as_deref().unwrap_or_default(), paint.role(Role::Accent));
         layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
     }
     None

@@ -1,7 +1,10 @@
 //! The card of a policy that changed on disk: what is different, and three answers of which *later* is the default.
 
 use super::trust::Card;
+use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::frozen::ROWS;
+use crate::app::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::{FrozenChoice, FrozenModal};
 use crate::ui::paint::Paint;
@@ -9,28 +12,30 @@ use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
+    model: &Model,
     state: &FrozenModal,
-    now: i64,
     paint: &mut Paint<'_>,
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
+    let key = |action| hint::here(model, action);
     let answers = ROWS.map(|choice| {
-        let (label, key) = match choice {
-            FrozenChoice::Later => ("Later: what is dangerous asks", "n"),
-            FrozenChoice::Keep => ("Keep the old policy for this session", "o"),
-            FrozenChoice::Take => ("Take the new policy", "t"),
+        let (label, action) = match choice {
+            FrozenChoice::Later => ("Later: what is dangerous asks", Action::No),
+            FrozenChoice::Keep => ("Keep the old policy for this session", Action::KeepPolicy),
+            FrozenChoice::Take => ("Take the new policy", Action::TakePolicy),
         };
-        (label, key, choice == state.selected)
+        (label, key(action), choice == state.selected)
     });
+    let marks = [key(Action::KeepPolicy), key(Action::TakePolicy)];
     let card = Card {
         title: "⚠ The policy changed on disk",
         lines: &state.lines,
         scroll: state.scroll,
-        inert: state.inert_until > now,
-        foot: "o or t, then Enter",
+        inert: state.inert_until > model.now,
+        foot: hint::marks_then(&marks, key(Action::Accept)),
         answers: &answers,
     };
-    card.draw(paint, area, layout);
+    card.draw(model, paint, area, layout);
     None
 }

@@ -2,6 +2,8 @@
 
 use super::{Frame, field};
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::modal::{InputModal, InputThen};
 use crate::config::theme::Slot;
 use crate::text::wrap::{Wrap, wrap_into};
@@ -28,13 +30,14 @@ pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect
     }
     hint.truncate(HINT);
     let asks = matches!(state.then, InputThen::Ask(_));
+    let (enter, leave) = (hint::here(model, Action::Accept), hint::here(model, Action::Close));
     let foot = match asks {
-        true if state.inert_until > model.now => "answers after a quiet moment",
-        true => "Enter · Esc later · Ctrl-C no answer",
-        false => "Enter · Esc",
+        true if state.inert_until > model.now => "answers after a quiet moment".to_owned(),
+        true => hint::list(&[(enter, ""), (leave, "later"), (hint::key(model, Action::Interrupt), "no answer")]),
+        false => hint::list(&[(enter, ""), (leave, "")]),
     };
     let title_role = if asks { Role::Careful } else { Role::Strong };
-    let frame = Frame { title: &state.title, title_role, foot, ..Frame::default() };
+    let frame = Frame { title: &state.title, title_role, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, 3 + cells(hint.len()) + cells(message.len()));
     let mut at = 1;
     for text in &hint {

@@ -53,11 +53,11 @@ pub fn draw(
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
-        Modal::Confirm(state) => confirm::draw(state, model.now, paint, area, layout),
+        Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
-        Modal::PolicyChanged(state) => frozen::draw(state, model.now, paint, area, layout),
-        Modal::Quit(state) => quit::draw(state, paint, area, layout),
-        Modal::Trust(state) => trust::draw(state, model.now, paint, area, layout),
+        Modal::PolicyChanged(state) => frozen::draw(model, state, paint, area, layout),
+        Modal::Quit(state) => quit::draw(model, state, paint, area, layout),
+        Modal::Trust(state) => trust::draw(model, state, paint, area, layout),
     }
 }
 

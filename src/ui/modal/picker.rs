@@ -2,12 +2,15 @@
 
 use super::{Frame, field};
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::{PickItem, Picker, PickerKind};
 use crate::config::theme::Slot;
 use crate::text::width::{grapheme_width, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
+use crate::ui::hints;
 use crate::ui::live;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
@@ -62,7 +65,12 @@ pub fn draw(
     let most = usize::from(area.height.saturating_sub(6 + note_rows)).max(3);
     let body = lines.len().clamp(1, most.min(20));
     let count = format!("{} of {}", state.matches.len(), state.items.len());
-    let frame = Frame { title: &state.title, note: &count, foot: "↑↓ · Enter · Esc", aside, ..Frame::default() };
+    let foot = hint::list(&[
+        (hints::moves(model), ""),
+        (hint::here(model, Action::Accept), ""),
+        (hint::here(model, Action::Close), ""),
+    ]);
+    let frame = Frame { title: &state.title, note: &count, foot: &foot, aside, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
     let caret = field(model, paint, row(place, 0), "❯ ", &state.query, state.cursor);
     if state.kind == PickerKind::Permissions && state.query.is_empty() {

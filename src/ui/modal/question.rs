@@ -2,9 +2,12 @@
 
 use super::{Frame, field};
 use crate::app::Model;
+use crate::app::answers;
+use crate::app::hint;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::QuestionModal;
+use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Ground, Role, Span};
@@ -38,7 +41,8 @@ pub fn draw(
     let choices = question.choices.iter().map(String::as_str).chain(own);
     for (index, choice) in choices.enumerate() {
         let chosen = index == state.selected;
-        let number = format!("{}{} ", if chosen { "▸ " } else { "  " }, index + 1);
+        let key = answers::numbering(index).and_then(|action| hint::key_in(model, Context::Question, action));
+        let number = format!("{}{} ", if chosen { "▸ " } else { "  " }, key.unwrap_or_else(|| "·".into()));
         let first = [Span::new(number.clone(), Role::Accent)];
         let rest = [Span::new(" ".repeat(crate::text::width::width(&number)), Role::Text)];
         let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };

@@ -1,6 +1,9 @@
 //! What becomes of each command that still runs.
 
 use super::Frame;
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::QuitModal;
 use crate::config::theme::Slot;
@@ -13,16 +16,28 @@ use ratatui::layout::Rect;
 const WORD: u16 = 12;
 
 /// Draws it and returns where its caret is.
-pub fn draw(state: &QuitModal, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
+pub fn draw(
+    model: &Model,
+    state: &QuitModal,
+    paint: &mut Paint<'_>,
+    area: Rect,
+    layout: &mut Layout,
+) -> Option<(u16, u16)> {
     let columns = 68.min(area.width.saturating_sub(10)).max(20);
     let keeps = state.rows.iter().filter(|row| row.keep).count();
-    let foot = match keeps {
+    let (keep, quit) = match keeps {
         // On a narrow screen the border has no room for more.
-        0 if columns < 56 => "Space keeps · a all · Enter quits",
-        0 => "Space keeps one · a all · Enter ends them and quits",
-        _ => "Space · a all · Enter quits",
+        0 if columns < 56 => ("keeps", "quits"),
+        0 => ("keeps one", "ends them and quits"),
+        _ => ("", "quits"),
     };
-    let frame = Frame { title: "Quit: these still run", title_role: Role::Careful, note: "", foot, ..Frame::default() };
+    let foot = hint::list(&[
+        (hint::here(model, Action::KeepProcess), keep),
+        (hint::here(model, Action::KeepAll), "all"),
+        (hint::here(model, Action::Accept), quit),
+    ]);
+    let title = "Quit: these still run";
+    let frame = Frame { title, title_role: Role::Careful, note: "", foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(state.rows.len()) + 4);
     let room = usize::from(place.height.saturating_sub(4)).max(1);
     let skip = (state.selected + 1).saturating_sub(room);

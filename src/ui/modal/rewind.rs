@@ -3,6 +3,8 @@
 use super::Frame;
 use super::columns::Columns;
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::rewind::{Confirming, RewindChoice, RewindModal};
 use crate::app::model::types::{Fate, FileBack, FileKind, LeftOut, RewindPoint, RewindPreview, Who};
@@ -11,6 +13,7 @@ use crate::text::format::{self, plural};
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Line, Role, Span};
+use crate::ui::hints;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
@@ -28,15 +31,16 @@ pub fn draw(
     let title = if state.undo { "Undo the last exchange" } else { "Go back to a prompt" };
     let count = plural(state.matches.len() as u64, "prompt", "prompts");
     let note = if state.undo { "" } else { &count };
+    let on = (hint::here(model, Action::ScrollDown), "reads on");
     let foot = if state.confirm.is_some() {
-        "PgDn reads on · nothing has happened yet"
+        hint::list(&[on, (Some("nothing has happened yet".into()), "")])
     } else {
-        "PgDn reads on · Enter goes on · Esc"
+        hint::list(&[on, (hint::here(model, Action::Accept), "goes on"), (hint::here(model, Action::Close), "")])
     };
-    let frame = Frame { title, note, foot, ..Frame::default() };
+    let frame = Frame { title, note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
     if let Some(confirm) = &state.confirm {
-        draw_confirm(state, confirm, paint, place, layout);
+        draw_confirm(model, state, confirm, paint, place, layout);
         return None;
     }
     let columns = Columns {
@@ -52,7 +56,7 @@ pub fn draw(
             draw_point(model, paint, first, second, point, index == state.selected);
         }
     });
-    layout.rest = draw_preview(state, paint, preview);
+    layout.rest = draw_preview(model, state, paint, preview);
     caret
 }
 
@@ -80,7 +84,14 @@ fn since(point: &RewindPoint) -> String {
 }
 
 /// What the choice is about, and the choices under it.
-fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>, place: Rect, layout: &mut Layout) {
+fn draw_confirm(
+    model: &Model,
+    state: &RewindModal,
+    confirm: &Confirming,
+    paint: &mut Paint<'_>,
+    place: Rect,
+    layout: &mut Layout,
+) {
     let Some(preview) = &state.preview else { return };
     let choices = state.choices();
     let rows = cells(choices.len()).min(place.height);
@@ -91,14 +102,14 @@ fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>
     };
     paint.line(row(text, 0), &head);
     let place_of_text = Rect { y: text.y + 2, height: text.height.saturating_sub(2), ..text };
-    layout.rest = draw_preview(state, paint, place_of_text);
+    layout.rest = draw_preview(model, state, paint, place_of_text);
     for (index, choice) in choices.iter().enumerate() {
         let line = row(place, place.height - rows + index as u16);
         if *choice == confirm.selected {
             paint.tone(line, Slot::Selection);
             paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
         }
-        let (label, letter) = label(*choice, confirm, preview);
+        let (label, action) = label(*choice, confirm, preview);
         let role = match (choice, *choice == confirm.selected) {
             (RewindChoice::Overwrite, _) => Role::Careful,
             (_, true) => Role::Strong,
@@ -106,30 +117,33 @@ fn draw_confirm(state: &RewindModal, confirm: &Confirming, paint: &mut Paint<'_>
         };
         paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), &label, paint.role(role));
         if choices.len() > 1 {
-            paint.right(line.right(), line.y, letter, paint.role(Role::Accent));
+            let key = hint::here(model, action).unwrap_or_default();
+            paint.right(line.right(), line.y, &key, paint.role(Role::Accent));
         }
         layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
     }
 }
 
-fn label(choice: RewindChoice, confirm: &Confirming, preview: &RewindPreview) -> (String, &'static str) {
+fn label(choice: RewindChoice, confirm: &Confirming, preview: &RewindPreview) -> (String, Action) {
     let count = preview.ready() + if confirm.overwrite { preview.foreign() } else { 0 };
     let files = plural(count as u64, "file", "files");
     match choice {
-        RewindChoice::Both => (format!("Conversation and {files}"), "b"),
-        RewindChoice::Conversation if preview.files.is_empty() => ("Take back the conversation".into(), "c"),
-        RewindChoice::Conversation => ("Conversation only, files stay as they are".into(), "c"),
-        RewindChoice::Files => (format!("Only {files}, the conversation stays"), "f"),
+        RewindChoice::Both => (format!("Conversation and {files}"), Action::RewindBoth),
+        RewindChoice::Conversation if preview.files.is_empty() => {
+            ("Take back the conversation".into(), Action::RewindConversation)
+        }
+        RewindChoice::Conversation => ("Conversation only, files stay as they are".into(), Action::RewindConversation),
+        RewindChoice::Files => (format!("Only {files}, the conversation stays"), Action::RewindFiles),
         RewindChoice::Overwrite => {
             let mark = if confirm.overwrite { "[x]" } else { "[ ]" };
             let what = plural(preview.foreign() as u64, "file", "files");
-            (format!("{mark} overwrite {what} that somebody else changed, too"), "o")
+            (format!("{mark} overwrite {what} that somebody else changed, too"), Action::OverwriteFiles)
         }
     }
 }
 
 /// Draws the part of the preview that is in view, and returns its first row.
-fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) -> Option<usize> {
+fn draw_preview(model: &Model, state: &RewindModal, paint: &mut Paint<'_>, area: Rect) -> Option<usize> {
     if area.height == 0 || area.width < 8 {
         return None;
     }
@@ -155,8 +169,11 @@ fn draw_preview(state: &RewindModal, paint: &mut Paint<'_>, area: Rect) -> Optio
     if says {
         let last = row(area, area.height - 1);
         let text = match most - skip {
-            0 => "↑ the end (PgUp)".to_owned(),
-            more => format!("↓ {} (PgDn)", plural(more as u64, "more row", "more rows")),
+            0 => format!("↑ the end{}", hints::aside(hint::here(model, Action::ScrollUp))),
+            more => {
+                let key = hints::aside(hint::here(model, Action::ScrollDown));
+                format!("↓ {}{key}", plural(more as u64, "more row", "more rows"))
+            }
         };
         paint.fit(last.x, last.y, last.width, &text, paint.role(Role::Careful));
     }

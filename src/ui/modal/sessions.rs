@@ -3,6 +3,8 @@
 use super::Frame;
 use super::columns::Columns;
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::SessionBrowser;
 use crate::app::model::types::SessionRow;
@@ -23,8 +25,13 @@ pub fn draw(
 ) -> Option<(u16, u16)> {
     let title = if state.here { "Sessions of this folder" } else { "Sessions" };
     let count = format::plural(state.rows.len() as u64, "session", "sessions");
-    let foot = "Enter resumes · Tab all or here · Del removes · Esc";
-    let frame = Frame { title, note: &count, foot, ..Frame::default() };
+    let foot = hint::list(&[
+        (hint::here(model, Action::Accept), "resumes"),
+        (hint::here(model, Action::Here), "all or here"),
+        (hint::here(model, Action::DeleteSession), "removes"),
+        (hint::here(model, Action::Close), ""),
+    ]);
+    let frame = Frame { title, note: &count, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
     let empty = match (state.loading, state.query.is_empty()) {
         (true, _) => "looking…",

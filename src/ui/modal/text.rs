@@ -2,6 +2,8 @@
 
 use super::{Frame, last_first};
 use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::TextModal;
 use crate::app::model::selection::Surface;
@@ -9,6 +11,7 @@ use crate::text::width::width;
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Line, Place, Role, Span};
 use crate::ui::flat;
+use crate::ui::hints;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
@@ -38,13 +41,14 @@ pub fn draw(
         places.extend((1..=count).map(|row| Place { line: number as i64, part: row - count }));
         rows.extend(parts);
     }
+    let leave = hint::here(model, Action::Close);
     let foot = if last > 0 {
         // Lines that are on the screen to their end.
         let shown = places.iter().take(window).filter(|place| place.part == 0).count();
         let percent = (first + shown) * 100 / state.lines.len().max(1);
-        format!("{} % · ↑↓ scroll · Esc", percent.min(100))
+        format!("{} % · {}", percent.min(100), hint::list(&[(hints::scrolls(model), "scroll"), (leave, "")]))
     } else {
-        "Esc".to_owned()
+        hint::list(&[(leave, "")])
     };
     let frame = Frame { title: &state.title, foot: &foot, ..Frame::default() };
     let all = if last > 0 { window } else { rows.len() + 1 };

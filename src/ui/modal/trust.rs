@@ -2,33 +2,41 @@
 //! the drawing that it shares with other cards.
 
 use super::{Frame, last_first};
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::TrustModal;
 use crate::config::theme::Slot;
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Line, Role};
+use crate::ui::hints;
 use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
+    model: &Model,
     state: &TrustModal,
-    now: i64,
     paint: &mut Paint<'_>,
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let answers =
-        [("Not now: nothing of it runs", "n", !state.agreed), ("Trust it as it is shown here", "y", state.agreed)];
+    let key = |action| hint::here(model, action);
+    let answers = [
+        ("Not now: nothing of it runs", key(Action::No), !state.agreed),
+        ("Trust it as it is shown here", key(Action::Yes), state.agreed),
+    ];
+    let yes = hint::marks_then(&[key(Action::Yes)], key(Action::Accept));
     let card = Card {
         title: "⚠ May this run?",
         lines: &state.lines,
         scroll: state.scroll,
-        inert: state.inert_until > now,
-        foot: "y, then Enter, trusts",
+        inert: state.inert_until > model.now,
+        foot: if yes.is_empty() { yes } else { format!("{yes}, trusts") },
         answers: &answers,
     };
-    card.draw(paint, area, layout);
+    card.draw(model, paint, area, layout);
     None
 }
 
@@ -42,14 +50,14 @@ pub struct Card<'a> {
     /// Keys are not taken yet.
     pub inert: bool,
     /// How it is answered.
-    pub foot: &'a str,
+    pub foot: String,
     /// Words, key, and whether it is chosen.
-    pub answers: &'a [(&'a str, &'a str, bool)],
+    pub answers: &'a [(&'a str, Option<String>, bool)],
 }
 
 impl Card<'_> {
     /// Draws it.
-    pub fn draw(&self, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
+    pub fn draw(&self, model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
         let columns = 96.min(area.width.saturating_sub(10)).max(12);
         // The answers, a blank row over them and one at the top.
         let window = usize::from(area.height).saturating_sub(6 + self.answers.len()).max(1);
@@ -66,8 +74,8 @@ impl Card<'_> {
         }
         let foot = match (self.inert, more) {
             (true, _) => "answers after a quiet moment".to_owned(),
-            (false, true) => format!("↑↓ more · {}", self.foot),
-            (false, false) => self.foot.to_owned(),
+            (false, true) => hint::list(&[(hints::scrolls(model), "more"), (Some(self.foot.clone()), "")]),
+            (false, false) => self.foot.clone(),
         };
         let frame = Frame { title: self.title, title_role: Role::Careful, foot: &foot, ..Frame::default() };
         let height = if more { window } else { rows.len() };
@@ -77,15 +85,15 @@ impl Card<'_> {
             paint.line(row(place, index as u16 + 1), &line.line);
         }
         let top = place.height.saturating_sub(self.answers.len() as u16);
-        for (index, (label, key, chosen)) in self.answers.iter().copied().enumerate() {
+        for (index, (label, key, chosen)) in self.answers.iter().enumerate() {
             let line = row(place, top + index as u16);
-            if chosen {
+            if *chosen {
                 paint.tone(line, Slot::Selection);
                 paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
             }
-            let role = paint.role(if chosen { Role::Strong } else { Role::Text });
+            let role = paint.role(if *chosen { Role::Strong } else { Role::Text });
             paint.fit(line.x + 2, line.y, line.width.saturating_sub(4), label, role);
-            paint.right(line.right(), line.y, key, paint.role(Role::Accent));
+            paint.right(line.right(), line.y, key.as_deref().unwrap_or_default(), paint.role(Role::Accent));
             layout.targets.push((Area { x: line.x, y: line.y, width: line.width, height: 1 }, Hit::ModalRow(index)));
         }
     }

@@ -8,7 +8,7 @@ use crate::app::msg::{LoadReply, Msg};
 use crate::policy::{
     Approval, ApprovalOrigin, Grant, Past, Payload, Preview, Proposal, Scope, Speaker, Target, Verdict, Why, Width,
 };
-use crate::store::audit::{By, Kind, Record, Row, told};
+use crate::store::audit::{AuditBy, Kind, Record, Row, told};
 use crate::ui::ViewCache;
 
 fn snapshots(name: &str, model: &Model) {
@@ -210,7 +210,7 @@ fn log(rows: Vec<Record>) -> Model {
 
 #[test]
 fn the_log_can_be_read_at_any_width() {
-    let call = |what: &str, outcome: &str, by: By| Record {
+    let call = |what: &str, outcome: &str, by: AuditBy| Record {
         session: "20261122_1004_ab12".into(),
         tool: "terminal".into(),
         what: what.into(),
@@ -226,23 +226,25 @@ fn the_log_can_be_read_at_any_width() {
         kind: Kind::Rule,
         entries: vec!["terminal(git push *)".into()],
         scope: "always".into(),
-        by: By::Person("answered a question".into()),
+        by: AuditBy::Person("answered a question".into()),
         ..Record::default()
     };
-    let mode =
-        Record {
-            kind: Kind::Mode, what: "ask → auto".into(), by: By::Person("chose it".into()), ..Record::default()
-        };
+    let mode = Record {
+        kind: Kind::Mode,
+        what: "ask → auto".into(),
+        by: AuditBy::Person("chose it".into()),
+        ..Record::default()
+    };
     let some = vec![
-        call(&long, "ok", By::Person("allowed once".into())),
+        call(&long, "ok", AuditBy::Person("allowed once".into())),
         mode,
         rule,
         call(
             "echo 建設を削除する 建設を削除する 建設を削除する 建設を削除する 建設を削除する > 記録.txt",
             "denied",
-            By::Nobody,
+            AuditBy::Nobody,
         ),
-        call("rm -rf \u{202e}build\u{7}", "refused", By::Policy),
+        call("rm -rf \u{202e}build\u{7}", "refused", AuditBy::Policy),
     ];
     snapshots("log", &log(some.clone()));
     snapshots("log-many", &log((0..40).flat_map(|_| some.clone()).collect()));

@@ -101,7 +101,8 @@ fn hooks(all: bool) -> Model {
     model
 }
 
-fn trust() -> Model {
+/// The card before a folder's things run.
+pub fn trust() -> Model {
     let mut model = model();
     let thing = |kind, id: &str, what: &str, text: &str, problem: &str| Thing {
         kind,

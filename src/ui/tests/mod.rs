@@ -6,5 +6,6 @@ mod fixture;
 mod lists;
 mod modals;
 mod panes;
+mod rebinding;
 mod screens;
 mod work;

@@ -3,7 +3,9 @@
 use super::super::command;
 use super::choices::WIDE;
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::approvals;
+use crate::app::hint;
 use crate::app::model::modal::{ApprovalModal, ApprovalStage, Judged};
 use crate::policy::{Approval, Intent, Payload, Speaker, Target, Verdict, Why};
 use crate::text::visible::visible;
@@ -38,15 +40,12 @@ const TOUCHED: &str = "what it would touch";
 const END: &str = "its end";
 const RUNS: &str = "what runs";
 
-/// The key that brings the middle of a very long command.
-const UNFOLD: &str = "m shows them";
-
 /// Lays out what is to be read.
 pub fn of(model: &Model, approval: &Approval, state: &ApprovalModal, room: Room) -> Body {
     let mut body = Body::default();
     body.gap(room);
     if let ApprovalStage::ConfirmingEdit(line, judged) = &state.stage {
-        body.edited(line, judged, room);
+        body.edited(model, line, judged, room);
     } else {
         body.asked(model, approval, room);
     }
@@ -76,7 +75,7 @@ impl Body {
             self.must_from(from, REASONS);
             self.gap(room);
         }
-        self.intent(approval, room);
+        self.intent(model, approval, room);
         self.touched(&approval.targets, room);
         self.payloads(&approval.payloads, room);
         let asked = [place(model, &approval.intent), asked_by(model, approval)];
@@ -91,10 +90,10 @@ impl Body {
     }
 
     /// The line that the person wrote, and how it would be judged.
-    fn edited(&mut self, line: &str, judged: &Judged, room: Room) {
-        let Judged::As(preview) = judged else { return self.command(line, &[], room) };
+    fn edited(&mut self, model: &Model, line: &str, judged: &Judged, room: Room) {
+        let Judged::As(preview) = judged else { return self.command(model, line, &[], room) };
         // What is allowed in a mode is shown with its reasons, too.
-        self.command(line, preview.verdict.reasons(), room);
+        self.command(model, line, preview.verdict.reasons(), room);
         self.touched(&preview.targets, room);
         self.payloads(&preview.payloads, room);
         let words = match &preview.verdict {
@@ -110,9 +109,10 @@ impl Body {
     }
 
     /// A command with its reasons: they and its end must be seen.
-    fn command(&mut self, line: &str, reasons: &[Why], room: Room) {
+    fn command(&mut self, model: &Model, line: &str, reasons: &[Why], room: Room) {
         let mut told = command::told(line, reasons, room.columns);
-        self.folded |= told.fold(room.most, UNFOLD);
+        let unfold = hint::list(&[(hint::here(model, Action::Unfold), "shows them")]);
+        self.folded |= told.fold(room.most, &unfold);
         let from = self.rows.len();
         self.command = told.rows.len();
         self.must.extend(told.named.iter().map(|row| (from + row, REASONS)));
@@ -128,12 +128,12 @@ impl Body {
     }
 
     /// What the call means to do, with the reasons for the question.
-    fn intent(&mut self, approval: &Approval, room: Room) {
+    fn intent(&mut self, model: &Model, approval: &Approval, room: Room) {
         let reasons = approval.verdict.reasons();
         match &approval.intent {
-            Intent::Command { line, .. } => self.command(line, reasons, room),
-            Intent::Input { text, .. } => self.command(text, reasons, room),
-            Intent::Read(path) => self.command(&path.display().to_string(), reasons, room),
+            Intent::Command { line, .. } => self.command(model, line, reasons, room),
+            Intent::Input { text, .. } => self.command(model, text, reasons, room),
+            Intent::Read(path) => self.command(model, &path.display().to_string(), reasons, room),
             Intent::Edit(edits) => {
                 self.reasons(reasons, room);
                 for edit in edits {
@@ -155,7 +155,7 @@ impl Body {
                 let name = truncate_middle(&visible(tool).text, room.columns);
                 self.rows.push(Row { line: Line::plain(name, Role::Strong), ..Row::default() });
                 self.reasons(reasons, room);
-                self.command(args, &[], room);
+                self.command(model, args, &[], room);
                 for claim in claims {
                     self.rows.extend(command::said(&format!("{server} says: {claim}"), room.columns));
                 }

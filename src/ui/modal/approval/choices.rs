@@ -1,7 +1,11 @@
 //! What is below the text: the choices, how wide an answer that lasts is, the fields.
 
 use super::grants;
+use crate::app::Model;
+use crate::app::action::Action;
+use crate::app::answers;
 use crate::app::approvals::{self, GRID};
+use crate::app::hint;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
 use crate::policy::{Approval, Verdict};
 use crate::text::visible::visible;
@@ -11,8 +15,8 @@ use crate::text::{Ground, Line, Role, Span};
 
 /// Cells from which the notes of targets stand beside them.
 pub const WIDE: usize = 70;
-/// Cells of the mark before a label and of the key after it.
-pub const KEY: u16 = 6;
+/// Cells of the mark before a label and of a key of one letter after it.
+const KEY: u16 = 6;
 /// How many choices stand in the left column.
 const LEFT: usize = 2;
 
@@ -27,19 +31,19 @@ pub enum Part {
     More(usize, String),
 }
 
-/// The key of a choice.
-pub fn key(choice: ApprovalChoice) -> &'static str {
-    match choice {
-        ApprovalChoice::Deny => "d",
-        ApprovalChoice::Edit => "e",
-        ApprovalChoice::Once => "y",
-        ApprovalChoice::Session => "s",
-        ApprovalChoice::Always => "a",
-    }
+/// The key of a choice; empty when it has none.
+pub fn key(model: &Model, choice: ApprovalChoice) -> String {
+    hint::here(model, answers::naming(choice)).unwrap_or_default()
+}
+
+/// Cells of the mark before a label and of the longest key after one.
+pub fn margin(model: &Model) -> u16 {
+    let longest = GRID.iter().map(|choice| width(&key(model, *choice))).max().unwrap_or(1).max(1);
+    KEY + u16::try_from(longest - 1).unwrap_or(0)
 }
 
 /// The rows of a stage.
-pub fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
+pub fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     let line = |text: &str, role| Part::Line(Line::plain(text, role));
     match &state.stage {
         ApprovalStage::Reason(text) => [
@@ -62,9 +66,9 @@ pub fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Par
         ApprovalStage::Confirming if matches!(state.selected, ApprovalChoice::Session | ApprovalChoice::Always) => {
             lasting(approval, state, room)
         }
-        ApprovalStage::ConfirmingYolo => yolo(room),
+        ApprovalStage::ConfirmingYolo => yolo(model, room),
         ApprovalStage::Choosing | ApprovalStage::Confirming => {
-            let mut parts = choices(approval, room);
+            let mut parts = choices(model, approval, room);
             if state.stage == ApprovalStage::Confirming {
                 parts.push(line("", Role::Text));
                 parts.push(line("Allow it this once?", Role::Careful));
@@ -75,7 +79,7 @@ pub fn below(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Par
 }
 
 /// The grid of choices.
-pub fn choices(approval: &Approval, room: usize) -> Vec<Part> {
+pub fn choices(model: &Model, approval: &Approval, room: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     let always = matches!(approval.verdict, Verdict::AskAlways(_));
     if always {
@@ -87,7 +91,7 @@ pub fn choices(approval: &Approval, room: usize) -> Vec<Part> {
         .enumerate()
         .map(|(index, choice)| open.contains(choice).then(|| (index, label(*choice, approval).to_owned())))
         .collect();
-    let half = (room / 2).saturating_sub(usize::from(KEY));
+    let half = (room / 2).saturating_sub(usize::from(margin(model)));
     if offered.iter().flatten().all(|(_, label)| width(label) <= half) {
         for at in 0..GRID.len() - LEFT {
             let left = if at < LEFT { offered.get(at).cloned().flatten() } else { None };
@@ -97,7 +101,7 @@ pub fn choices(approval: &Approval, room: usize) -> Vec<Part> {
         parts.retain(|part| !matches!(part, Part::Choices(all) if all.iter().all(Option::is_none)));
     } else {
         for (index, label) in offered.into_iter().flatten() {
-            let mut rows = label_rows(&label, room).into_iter();
+            let mut rows = label_rows(&label, room.saturating_sub(usize::from(margin(model)))).into_iter();
             parts.extend(rows.next().map(|first| Part::Choices(vec![Some((index, first))])));
             parts.extend(rows.map(|more| Part::More(index, more)));
         }
@@ -161,12 +165,18 @@ fn hanging(text: &str, role: Role, first: &[Span], rest: &[Span], room: usize) -
 }
 
 /// The second question before little is asked any more.
-fn yolo(room: usize) -> Vec<Part> {
+fn yolo(model: &Model, room: usize) -> Vec<Part> {
+    let back = match hint::key(model, Action::ApprovalMode) {
+        Some(key) => format!(" {key} takes it back."),
+        None => String::new(),
+    };
     [
         whole("Run everything without asking, in this session?", Role::Bad, room),
         whole(
-            "This call runs, and so does every dangerous one that follows. What is never allowed stays refused, what is asked \
-             in every mode is still asked. Shift-Tab takes it back.",
+            &format!(
+                "This call runs, and so does every dangerous one that follows. What is never allowed stays refused, what \
+                 is asked in every mode is still asked.{back}"
+            ),
             Role::Text,
             room,
         ),
@@ -183,10 +193,10 @@ fn whole(text: &str, role: Role, room: usize) -> Vec<Part> {
     rows.into_iter().map(|row| Part::Line(row.line)).collect()
 }
 
-/// The label of a choice in the rows that it needs.
+/// The label of a choice in the rows that it needs, in so many cells beside mark and key.
 fn label_rows(label: &str, room: usize) -> Vec<String> {
     let mut rows = Vec::new();
-    let how = Wrap { width: room.saturating_sub(usize::from(KEY) + 2).max(1), ..Wrap::default() };
+    let how = Wrap { width: room.saturating_sub(2).max(1), ..Wrap::default() };
     wrap_into(&mut rows, &[Span::new(label, Role::Text)], Ground::Base, &how);
     rows.into_iter().map(|row| row.line.text()).collect()
 }

@@ -42,14 +42,14 @@ impl Asker for Person {
     fn remember(&self, _: &Grant) -> Result<(), String> {
         Ok(())
     }
-    fn granted(&self, _: &[String]) {}
-    fn withdraw(&self, id: ApprovalId, _: Decision) {
+    fn grants_changed(&self) {}
+    fn close(&self, id: ApprovalId, _: Decision) {
         self.withdrawn.lock().unwrap().push(id);
         if let Some((answer, decision)) = self.saying.lock().unwrap().take() {
             answer.send(decision).unwrap();
         }
     }
-    fn found(&self, id: ApprovalId, targets: Vec<Target>, _: Vec<Payload>) {
+    fn approval_found(&self, id: ApprovalId, targets: Vec<Target>, _: Vec<Payload>) {
         self.found.send((id, targets)).unwrap();
     }
     fn origin(&self) -> ApprovalOrigin {
@@ -63,7 +63,7 @@ impl Asker for Person {
     fn now(&self) -> i64 {
         0
     }
-    fn tell(&self, text: String) {
+    fn notice(&self, text: String) {
         self.told.lock().unwrap().push(text);
     }
 }
@@ -317,10 +317,10 @@ async fn who_begins_to_write_during_a_look_is_not_interrupted_until_they_are_don
     // Looks of the same length have their end one after the other; the first has had its own by then.
     let intent = Intent::Command { line: "rm -rf build".into(), cwd: waits.bench.path(""), background: false };
     let call = ToolCall { id: "d".into(), name: "terminal".into(), ..ToolCall::default() };
-    let case = Case { call: &call, tool: "terminal", intent, ctx: &waits.ctx };
+    let request = Request { call: &call, tool: "terminal", intent, hook: None, ctx: &waits.ctx };
     for _ in 0..20 {
-        let seen = Seen { verdict: Verdict::Ask(vec![]), backends: None };
-        assert!(waits.gate.is_stale(seen, &case, None).await, "the rules allow it by now");
+        let shown = Assessment::of(Verdict::Ask(vec![]));
+        assert!(waits.gate.is_stale(shown, &request).await, "the rules allow it by now");
     }
     assert!(waits.person.withdrawn.lock().unwrap().is_empty());
     waits.gate.writes(id, false);
@@ -345,16 +345,16 @@ async fn the_clock_stands_still_while_a_person_writes() {
     let mut waits = waits(|config| config.approvals.timeout = 2);
     let approval = nothing(7);
     let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
-    let waiting = tokio::spawn(async move { gate.put(approval, None, None, &ctx).await });
+    let waiting = tokio::spawn(async move { gate.ask(approval, None, None, &ctx).await });
     let (_, _unanswered) = waits.next().await;
     waits.gate.writes(ApprovalId(7), true);
     // Another one, put later, in which nobody writes: when its time is over, that of the first would have been.
-    let put = tokio::time::timeout(SOON, waits.gate.put(nothing(8), None, None, &waits.ctx)).await;
-    assert!(matches!(put.expect("its time goes by"), Put::Said(Decision::TimedOut, None)));
+    let put = tokio::time::timeout(SOON, waits.gate.ask(nothing(8), None, None, &waits.ctx)).await;
+    assert!(matches!(put.expect("its time goes by"), Answer::Person(Decision::TimedOut, None)));
     assert!(!waiting.is_finished());
     waits.gate.writes(ApprovalId(7), false);
     let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
-    assert!(matches!(put, Put::Said(Decision::TimedOut, None)));
+    assert!(matches!(put, Answer::Person(Decision::TimedOut, None)));
 }
 
 #[tokio::test]
@@ -363,26 +363,28 @@ async fn what_git_says_late_comes_into_the_open_question_and_counts_at_its_end()
     let target =
         |note: &str| Target { name: "git clean".into(), files: None, bytes: None, at_least: false, note: note.into() };
     let (tell, told) = oneshot::channel::<Found>();
-    let late: Late = Box::pin(async move { told.await.unwrap() });
+    let late: LateFindings = Box::pin(async move { told.await.unwrap() });
     let intent = Intent::Command { line: "git clean -fd".into(), cwd: "/".into(), background: false };
     let call = ToolCall { id: "c".into(), name: "terminal".into(), ..ToolCall::default() };
     let approval = Approval { intent: intent.clone(), targets: vec![target("not yet")], ..nothing(3) };
     let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
     let waiting = tokio::spawn(async move {
-        let case = Case { call: &call, tool: "terminal", intent, ctx: &ctx };
-        let mut seen = Seen { verdict: Verdict::Ask(vec![]), backends: None };
-        gate.put(approval, Some((&mut seen, &case, None)), Some(late), &ctx).await;
-        seen
+        let request = Request { call: &call, tool: "terminal", intent, hook: None, ctx: &ctx };
+        let mut shown = Assessment::of(Verdict::Ask(vec![]));
+        gate.ask(approval, Some((&mut shown, &request)), Some(late), &ctx).await;
+        shown
     });
     let (approval, answer) = waits.next().await;
     assert_eq!(approval.targets, [target("not yet")], "it opens before git answers");
-    let backends = std::iter::once(("build".to_owned(), Default::default())).collect();
-    tell.send(Found { targets: vec![target("3 files")], backends: Some(backends), ..Found::default() }).ok().unwrap();
+    let paths = std::iter::once(("build".to_owned(), Default::default())).collect();
+    tell.send(Found { targets: vec![target("3 files")], resolved_paths: Some(paths), ..Found::default() })
+        .ok()
+        .unwrap();
     let (id, targets) = tokio::time::timeout(SOON, waits.found.recv()).await.expect("it comes").unwrap();
     assert_eq!((id, targets), (ApprovalId(3), vec![target("3 files")]));
     answer.send(Decision::Once).unwrap();
-    let seen = tokio::time::timeout(SOON, waiting).await.expect("it ends").unwrap();
-    assert!(seen.backends.is_some_and(|backends| backends.contains_key("build")), "where its paths led is held to");
+    let shown = tokio::time::timeout(SOON, waiting).await.expect("it ends").unwrap();
+    assert!(shown.paths.is_some_and(|paths| paths.contains_key("build")), "where its paths led is held to");
 }
 
 /// A question about nothing.

@@ -1,13 +1,14 @@
-//! What tools and the gate see of the agent: its plan, and a person to ask.
+//! What tools and the gate see of the agent: its plan, and a person to ask. What they want of its runner goes as an
+//! [`AgentRequest`].
 
-use super::absence::Absence;
+use super::auto_approver::AutoApprover;
 use super::policy_snapshot::PolicySnapshot;
-use super::smart::Adviser;
+use super::wait_clock::WaitClock;
 use crate::lock::lock;
 use crate::policy::frozen::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
-use crate::protocol::{PolicyChange, Question, QuestionId, Todo};
-use crate::tools::gate::{Advice, Asker, Said};
+use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
+use crate::tools::gate::{Asker, Review};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,41 +18,26 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// What a running call wants of the runner.
+/// What a running call or the gate asks of the runner.
 #[derive(Debug)]
-pub enum Wish {
-    /// Show this approval and answer.
-    Approve {
-        approval: Box<Approval>,
-        answer: oneshot::Sender<Decision>,
-    },
-    /// Ask this question and answer.
-    Ask {
-        question: Question,
-        answer: oneshot::Sender<String>,
-    },
-    /// How a line would be judged that the person may run instead.
-    Previewed {
-        id: ApprovalId,
-        line: String,
-        preview: Option<Box<Preview>>,
-    },
-    /// All that the call of an open question would touch.
-    Found {
-        id: ApprovalId,
-        targets: Vec<Target>,
-        payloads: Vec<Payload>,
-    },
-    /// Nobody waits for the answer to this question any more; how it ended.
-    Withdrawn(ApprovalId, Decision),
-    PlanChanged(Vec<Todo>),
-    Granted,
-    /// What changed in the files of the policy; nothing any more, too.
-    PolicyChanged(Vec<PolicyChange>),
-    /// What is known of untrusted text changed.
-    Untrusted,
-    /// Something to tell the person and the agent.
-    Told(String),
+pub enum AgentRequest {
+    /// Show this approval; the answer goes back.
+    Ask(Box<Approval>, oneshot::Sender<Decision>),
+    /// Nobody waits for the answer to this approval any more; how it ended.
+    Close(ApprovalId, Decision),
+    /// Show this question; the answer goes back.
+    Question(Question, oneshot::Sender<String>),
+    /// A fact for whoever watches. Of some the runner keeps something with the session before they go out.
+    Event(AgentEvent),
+    /// The gate has other grants.
+    GrantsChanged,
+    /// The gate knows something else of untrusted text.
+    UntrustedChanged,
+}
+
+/// A notice that a call or the gate gives, which the agent hears of, too.
+fn notice(text: String) -> AgentRequest {
+    AgentRequest::Event(AgentEvent::Notice { level: Level::Warning, text })
 }
 
 /// Characters of the words that the modal tells as the reason.
@@ -61,30 +47,30 @@ const SAYING: usize = 160;
 pub type Remember = dyn Fn(&Grant) -> Result<(), String> + Send + Sync;
 
 /// The runner's side of both traits. Shared by all calls of a session.
-pub struct Port {
-    wishes: mpsc::Sender<Wish>,
+pub struct AgentHandle {
+    requests: mpsc::Sender<AgentRequest>,
     plan: Mutex<Vec<Todo>>,
-    /// The session, who works in it for the questions of this port, and the newest words of the model or the person.
+    /// The session, who works in it for the questions of this handle, and the newest words of the model or the person.
     origin: Mutex<ApprovalOrigin>,
-    /// Numbers of questions, the same for all ports of a process that share a screen.
+    /// Numbers of questions, the same for all handles of a process that share a screen.
     numbers: Arc<AtomicU64>,
     /// A person sits at the screen.
     interactive: bool,
-    /// The program is being left: what ends from now on was stopped by nobody. The same for all ports of a session.
+    /// The program is being left: what ends from now on was stopped by nobody. The same for all handles of a session.
     left: Arc<AtomicBool>,
     remember: Arc<Remember>,
     /// The files of the policy; `None` where there is no session.
     frozen: Option<Arc<PolicySnapshot>>,
     /// Who is asked in smart mode, or why nobody can be.
-    adviser: Mutex<Result<Adviser, String>>,
-    absence: Arc<Absence>,
+    auto_approver: Mutex<Result<AutoApprover, String>>,
+    wait_clock: Arc<WaitClock>,
 }
 
-impl Port {
-    /// A port whose wishes go to the runner.
-    pub fn new(wishes: mpsc::Sender<Wish>, interactive: bool, remember: Arc<Remember>) -> Self {
+impl AgentHandle {
+    /// A handle whose requests go to the runner.
+    pub fn new(requests: mpsc::Sender<AgentRequest>, interactive: bool, remember: Arc<Remember>) -> Self {
         Self {
-            wishes,
+            requests,
             plan: Mutex::default(),
             origin: Mutex::default(),
             numbers: Arc::new(AtomicU64::new(1)),
@@ -92,8 +78,8 @@ impl Port {
             left: Arc::default(),
             remember,
             frozen: None,
-            adviser: Mutex::new(Err("no model is set up".into())),
-            absence: Arc::default(),
+            auto_approver: Mutex::new(Err("no model is set up".into())),
+            wait_clock: Arc::default(),
         }
     }
 
@@ -103,11 +89,11 @@ impl Port {
     }
 
     /// Who is asked in smart mode from now on, or why nobody can be.
-    pub fn advised_by(&self, adviser: Result<Adviser, String>) {
-        *lock(&self.adviser) = adviser;
+    pub fn set_auto_approver(&self, auto_approver: Result<AutoApprover, String>) {
+        *lock(&self.auto_approver) = auto_approver;
     }
 
-    /// A port where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
+    /// A handle where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
     pub fn alone() -> Self {
         Self::new(mpsc::channel(1).0, false, Arc::new(|_| Err("nobody could have said always".into())))
     }
@@ -125,9 +111,9 @@ impl Port {
 
     /// Tells how a line would be judged.
     pub async fn previewed(&self, id: ApprovalId, line: String, preview: Option<Preview>) {
-        let preview = preview.map(Box::new);
+        let event = AgentEvent::Previewed { id, line, preview: preview.map(Box::new) };
         // The runner is gone only at the end of the program.
-        let _ = self.wishes.send(Wish::Previewed { id, line, preview }).await;
+        let _ = self.requests.send(AgentRequest::Event(event)).await;
     }
 
     /// The session that questions belong to from now on, and what it is called.
@@ -136,12 +122,12 @@ impl Port {
         (origin.session, origin.title) = (session.to_owned(), title.to_owned());
     }
 
-    /// A port for work beside the conversation: its questions reach the same inbox and say whose they are. It has a plan of
+    /// A handle for work beside the conversation: its questions reach the same inbox and say whose they are. It has a plan of
     /// its own.
     pub fn beside(&self, by: Speaker) -> Self {
         let origin = ApprovalOrigin { by, saying: String::new(), ..Asker::origin(self) };
         Self {
-            wishes: self.wishes.clone(),
+            requests: self.requests.clone(),
             plan: Mutex::default(),
             origin: Mutex::new(origin),
             numbers: Arc::clone(&self.numbers),
@@ -149,14 +135,14 @@ impl Port {
             left: Arc::clone(&self.left),
             remember: Arc::clone(&self.remember),
             frozen: self.frozen.clone(),
-            adviser: Mutex::new(lock(&self.adviser).clone()),
-            absence: Arc::default(),
+            auto_approver: Mutex::new(lock(&self.auto_approver).clone()),
+            wait_clock: Arc::default(),
         }
     }
 
-    /// How long questions of this port have been open so far, those at the same time counted once.
+    /// How long questions of this handle have been open so far, those at the same time counted once.
     pub fn waited(&self) -> Duration {
-        self.absence.total()
+        self.wait_clock.total()
     }
 
     /// The program is being left.
@@ -170,15 +156,15 @@ impl Port {
     }
 }
 
-impl AgentPort for Port {
-    fn tell(&self, text: String) {
-        let wishes = self.wishes.clone();
+impl AgentPort for AgentHandle {
+    fn notice(&self, text: String) {
+        let requests = self.requests.clone();
         // It must arrive: nothing else tells it.
-        tokio::spawn(async move { drop(wishes.send(Wish::Told(text)).await) });
+        tokio::spawn(async move { drop(requests.send(notice(text)).await) });
     }
 
     fn is_agent(&self) -> bool {
-        !self.wishes.is_closed()
+        !self.requests.is_closed()
     }
 
     fn plan(&self) -> Vec<Todo> {
@@ -188,7 +174,7 @@ impl AgentPort for Port {
     fn set_plan(&self, plan: Vec<Todo>) {
         *lock(&self.plan) = plan.clone();
         // Full only when the runner is far behind; the next change brings the whole plan again.
-        let _ = self.wishes.try_send(Wish::PlanChanged(plan));
+        let _ = self.requests.try_send(AgentRequest::Event(AgentEvent::PlanChanged(plan)));
     }
 
     fn ask(&self, mut question: Question) -> BoxFuture<'static, Result<String, String>> {
@@ -198,55 +184,55 @@ impl AgentPort for Port {
             });
         }
         question.id = QuestionId(self.number());
-        let (wishes, absence) = (self.wishes.clone(), Arc::clone(&self.absence));
+        let (requests, wait_clock) = (self.requests.clone(), Arc::clone(&self.wait_clock));
         Box::pin(async move {
-            let _waiting = absence.wait();
+            let _waiting = wait_clock.wait();
             let (answer, heard) = oneshot::channel();
             let gone = || "the question was closed before it was answered".to_owned();
-            wishes.send(Wish::Ask { question, answer }).await.map_err(|_| gone())?;
+            requests.send(AgentRequest::Question(question, answer)).await.map_err(|_| gone())?;
             heard.await.map_err(|_| gone())
         })
     }
 }
 
 /// A question that waits. Whoever asked may be stopped, or be gone without a word: it goes with them.
-struct Asking {
-    wishes: mpsc::Sender<Wish>,
+struct OpenApproval {
+    requests: mpsc::Sender<AgentRequest>,
     id: ApprovalId,
     open: bool,
 }
 
-impl Drop for Asking {
+impl Drop for OpenApproval {
     fn drop(&mut self) {
         if self.open {
-            withdraw(&self.wishes, self.id, Decision::Interrupted);
+            close(&self.requests, self.id, Decision::Interrupted);
         }
     }
 }
 
 /// It must arrive: a question that nobody waits for would stay on the screen. The first word counts.
-fn withdraw(wishes: &mpsc::Sender<Wish>, id: ApprovalId, how: Decision) {
-    if let Err(TrySendError::Full(wish)) = wishes.try_send(Wish::Withdrawn(id, how))
+fn close(requests: &mpsc::Sender<AgentRequest>, id: ApprovalId, how: Decision) {
+    if let Err(TrySendError::Full(request)) = requests.try_send(AgentRequest::Close(id, how))
         && let Ok(here) = tokio::runtime::Handle::try_current()
     {
-        let wishes = wishes.clone();
-        here.spawn(async move { drop(wishes.send(wish).await) });
+        let requests = requests.clone();
+        here.spawn(async move { drop(requests.send(request).await) });
     }
 }
 
-impl Asker for Port {
+impl Asker for AgentHandle {
     fn ask(&self, approval: Approval, cancel: CancellationToken) -> BoxFuture<'static, Decision> {
         if !self.interactive {
             return Box::pin(async { Decision::NoOne });
         }
-        let (wishes, id, absence) = (self.wishes.clone(), approval.id, Arc::clone(&self.absence));
+        let (requests, id, wait_clock) = (self.requests.clone(), approval.id, Arc::clone(&self.wait_clock));
         Box::pin(async move {
-            let _waiting = absence.wait();
+            let _waiting = wait_clock.wait();
             let (answer, heard) = oneshot::channel();
-            let mut asking = Asking { wishes: wishes.clone(), id, open: true };
-            let wish = Wish::Approve { approval: Box::new(approval), answer };
+            let mut open = OpenApproval { requests: requests.clone(), id, open: true };
+            let request = AgentRequest::Ask(Box::new(approval), answer);
             let asked = async {
-                match wishes.send(wish).await {
+                match requests.send(request).await {
                     Ok(()) => heard.await.unwrap_or(Decision::Interrupted),
                     Err(_) => Decision::NoOne,
                 }
@@ -255,7 +241,7 @@ impl Asker for Port {
                 biased;
                 () = cancel.cancelled() => Decision::Interrupted,
                 decision = asked => {
-                    asking.open = false;
+                    open.open = false;
                     decision
                 }
             }
@@ -270,19 +256,20 @@ impl Asker for Port {
         (self.remember)(grant)
     }
 
-    fn granted(&self, _classes: &[String]) {
+    fn grants_changed(&self) {
         // The runner reads the grants from the gate; it only needs to know when.
-        let _ = self.wishes.try_send(Wish::Granted);
+        let _ = self.requests.try_send(AgentRequest::GrantsChanged);
     }
 
-    fn found(&self, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
-        let wishes = self.wishes.clone();
+    fn approval_found(&self, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
+        let requests = self.requests.clone();
+        let event = AgentEvent::ApprovalFound { id, targets, payloads };
         // It must arrive: nothing else tells it.
-        tokio::spawn(async move { drop(wishes.send(Wish::Found { id, targets, payloads }).await) });
+        tokio::spawn(async move { drop(requests.send(AgentRequest::Event(event)).await) });
     }
 
-    fn withdraw(&self, id: ApprovalId, how: Decision) {
-        withdraw(&self.wishes, id, how);
+    fn close(&self, id: ApprovalId, how: Decision) {
+        close(&self.requests, id, how);
     }
 
     fn origin(&self) -> ApprovalOrigin {
@@ -297,14 +284,12 @@ impl Asker for Port {
         super::now()
     }
 
-    fn weigh(&self, question: String, cancel: CancellationToken) -> BoxFuture<'static, Advice> {
-        let adviser = lock(&self.adviser).clone();
+    fn review(&self, question: String, cancel: CancellationToken) -> BoxFuture<'static, Review> {
+        let auto_approver = lock(&self.auto_approver).clone();
         Box::pin(async move {
-            match adviser {
-                Ok(adviser) => adviser.weigh(question, cancel).await,
-                Err(why) => {
-                    Advice { model: String::new(), said: Said::Nothing(format!("no model can be asked: {why}")) }
-                }
+            match auto_approver {
+                Ok(auto_approver) => auto_approver.review(question, cancel).await,
+                Err(why) => Review::without_model(format!("no model can be asked: {why}")),
             }
         })
     }
@@ -313,19 +298,19 @@ impl Asker for Port {
         let Some(frozen) = &self.frozen else { return Default::default() };
         if let Some(news) = frozen.news() {
             // Full only when the runner is far behind; `/policy` and the next look tell it, too.
-            let _ = self.wishes.try_send(Wish::PolicyChanged(news));
+            let _ = self.requests.try_send(AgentRequest::Event(AgentEvent::PolicyChanged(news)));
         }
         frozen.now()
     }
 
-    fn untrusted(&self) {
+    fn untrusted_changed(&self) {
         // The runner reads it from the gate; it only needs to know when.
-        let _ = self.wishes.try_send(Wish::Untrusted);
+        let _ = self.requests.try_send(AgentRequest::UntrustedChanged);
     }
 
-    fn tell(&self, text: String) {
+    fn notice(&self, text: String) {
         // Full only when the runner is far behind; the result of the call says it, too.
-        let _ = self.wishes.try_send(Wish::Told(text));
+        let _ = self.requests.try_send(notice(text));
     }
 }
 
@@ -335,31 +320,31 @@ mod tests {
 
     #[test]
     fn a_reason_that_was_cut_says_so() {
-        let port = Port::alone();
-        assert_eq!(Asker::origin(&port).words(), "the main agent");
+        let handle = AgentHandle::alone();
+        assert_eq!(Asker::origin(&handle).words(), "the main agent");
         let long = "ü".repeat(200);
         for (said, told) in [
             ("start from a clean tree\n", "start from a clean tree".to_owned()),
             ("\n\nfirst line\nsecond", "first line…".to_owned()),
             (long.as_str(), format!("{}…", "ü".repeat(SAYING))),
         ] {
-            port.says(said);
-            assert_eq!(Asker::origin(&port).words(), format!("the main agent: “{told}”"));
+            handle.says(said);
+            assert_eq!(Asker::origin(&handle).words(), format!("the main agent: “{told}”"));
         }
     }
 
     #[tokio::test]
     async fn work_beside_the_conversation_asks_in_the_same_place_under_its_own_name() {
-        let (wish, mut wishes) = mpsc::channel(8);
-        let port = Port::new(wish, true, Arc::new(|_| Ok(())));
-        port.works_in("s1", "tidy up");
-        port.says("clean the tree");
-        let beside = port.beside(Speaker::Background("sweep".into()));
+        let (tx, mut requests) = mpsc::channel(8);
+        let handle = AgentHandle::new(tx, true, Arc::new(|_| Ok(())));
+        handle.works_in("s1", "tidy up");
+        handle.says("clean the tree");
+        let beside = handle.beside(Speaker::Background("sweep".into()));
         beside.says("the disk is full");
-        assert_eq!(Asker::origin(&port).words(), "the main agent: “clean the tree”");
+        assert_eq!(Asker::origin(&handle).words(), "the main agent: “clean the tree”");
         assert_eq!(Asker::origin(&beside).words(), "the background task sweep: “the disk is full”");
         assert_eq!((Asker::origin(&beside).session, Asker::origin(&beside).title), ("s1".into(), "tidy up".into()));
-        let numbers: Vec<u64> = [&port, &beside, &port].iter().map(|port| port.number()).collect();
+        let numbers: Vec<u64> = [&handle, &beside, &handle].iter().map(|handle| handle.number()).collect();
         assert_eq!(numbers, [1, 2, 3], "one inbox, no number twice");
         // A question whose work was stopped is taken back.
         let approval = Approval {
@@ -380,15 +365,15 @@ mod tests {
         // So is one whose asker is gone without a word.
         let gone = Approval { id: ApprovalId(3), ..approval.clone() };
         let asked = tokio::spawn(Asker::ask(&beside, gone, cancel.clone()));
-        let Some(Wish::Approve { answer: _answer, .. }) = wishes.recv().await else { panic!("it asks") };
+        let Some(AgentRequest::Ask(_, _answer)) = requests.recv().await else { panic!("it asks") };
         asked.abort();
-        let Some(Wish::Withdrawn(id, how)) = wishes.recv().await else { panic!("it is taken back") };
+        let Some(AgentRequest::Close(id, how)) = requests.recv().await else { panic!("it is taken back") };
         assert_eq!((id, how), (ApprovalId(3), Decision::Interrupted));
         let asked = tokio::spawn(Asker::ask(&beside, approval, cancel.clone()));
-        let Some(Wish::Approve { answer: _answer, .. }) = wishes.recv().await else { panic!("it asks") };
+        let Some(AgentRequest::Ask(_, _answer)) = requests.recv().await else { panic!("it asks") };
         cancel.cancel();
         assert_eq!(asked.await.unwrap(), Decision::Interrupted);
-        let Some(Wish::Withdrawn(id, how)) = wishes.recv().await else { panic!("it is taken back") };
+        let Some(AgentRequest::Close(id, how)) = requests.recv().await else { panic!("it is taken back") };
         assert_eq!((id, how), (ApprovalId(2), Decision::Interrupted));
     }
 }

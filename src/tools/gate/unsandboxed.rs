@@ -1,14 +1,16 @@
 //! A command that its sandbox stopped, once more without: only a person may say so, and only about that very command.
 
-use super::ask::{Case, refused, with_command};
-use super::look::Late;
-use super::question::Put;
-use super::seen::Seen;
-use super::{CallEvent, Gate, Ready, folder, look, with_note};
+use super::assess::asked_by_hook;
+use super::assessment::Assessment;
+use super::disk::LateFindings;
+use super::request::{Answer, Request};
+use super::resolve::{refused, with_command};
+use super::{CallEvent, Gate, disk, folder, with_note};
 use crate::lock::lock;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
 use crate::protocol::{Outcome, ToolCall};
-use crate::store::audit::By;
+use crate::store::audit::AuditBy;
+use crate::tools::dispatch::PlannedCall;
 use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
 use crate::tools::tool_call;
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ use tokio::sync::mpsc;
 const REMEMBERED: usize = 64;
 
 /// What was stopped.
-pub(super) struct Blocked<'a> {
+pub(super) struct BlockedRun<'a> {
     pub call: &'a ToolCall,
     pub spec: &'a ToolSpec,
     pub intent: Intent,
@@ -30,14 +32,14 @@ pub(super) struct Blocked<'a> {
 
 impl Gate {
     /// Asks whether it may run again, and gives the result that counts: the second, or the first with what was answered.
-    pub(super) async fn again(
+    pub(super) async fn again_unsandboxed(
         &self,
-        blocked: Blocked<'_>,
+        blocked: BlockedRun<'_>,
         first: ToolOutput,
         mut ctx: ToolCtx,
         events: &mpsc::Sender<CallEvent>,
     ) -> ToolOutput {
-        let Blocked { call, spec, intent, cwd, what } = blocked;
+        let BlockedRun { call, spec, intent, cwd, what } = blocked;
         let Intent::Command { line, background: false, .. } = &intent else { return first };
         let left = |first: ToolOutput, note: &str| ToolOutput { content: with_note(first.content, note), ..first };
         if lock(&self.left_blocked).contains(&what) {
@@ -53,23 +55,23 @@ impl Gate {
         let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
         let args = with_command(inner.as_deref().unwrap_or(&call.args), line);
         let planned = self.plan(&spec.name, &args, &ctx).await;
-        let Some((run, args, hook)) = planned.and_then(|planned| Some((planned.call.ok()?, planned.args, planned.ask)))
-        else {
+        let Some(planned) = planned.and_then(|planned| planned.call.ok()) else {
             set(&moved);
             return left(first, "it cannot be run again");
         };
-        let case = Case { call, tool: &spec.name, intent: run.intent().clone(), ctx: &ctx };
-        let by = By::Person("run again without the sandbox".into());
-        if let Err(note) = self.without_sandbox(&case, &what, hook.as_deref()).await {
+        let PlannedCall { ask: hook, .. } = &planned;
+        let intent = planned.intent().clone();
+        let request = Request { call, tool: &spec.name, intent, hook: hook.as_deref(), ctx: &ctx };
+        let by = AuditBy::Person("run again without the sandbox".into());
+        if let Err(note) = self.without_sandbox(&request, &what).await {
             set(&moved);
             return left(first, &note);
         }
-        self.ended(Some(self.end_of(call, &spec.name, &ctx)), Outcome::Failed, 0);
-        self.judged(&case, None, by, None);
+        self.log_end(Some(self.end_row(call, &spec.name, &ctx)), Outcome::Failed, 0);
+        self.log_resolved(&request, None, by, None);
         ctx.unconfined = true;
-        self.tell_start(call, spec, run.target(), events).await;
-        let ready = Ready { run, args, ask: None, edited: None };
-        let mut second = self.run(ready, spec, ctx, &call.id, events).await;
+        self.tell_start(call, spec, planned.run.target(), events).await;
+        let mut second = self.run(planned, ctx, &call.id, events).await;
         second.content = with_note(
             second.content,
             &format!("the sandbox blocked {what}; the user let it run again without, and this is that run"),
@@ -79,20 +81,17 @@ impl Gate {
     }
 
     /// Whether a person lets it run, as it is when they have answered; why not, for the model.
-    async fn without_sandbox(&self, case: &Case<'_>, what: &str, hook: Option<&str>) -> Result<(), String> {
-        let (intent, ctx) = (&case.intent, case.ctx);
-        let mut allowed: Option<Seen> = None;
+    async fn without_sandbox(&self, request: &Request<'_>, what: &str) -> Result<(), String> {
+        let (intent, ctx) = (&request.intent, request.ctx);
+        let mut allowed: Option<Assessment> = None;
         loop {
-            let site = self.place(intent, ctx).await.ok_or(super::STOPPED)?;
-            let judged = self.judge(case.tool, intent, &site, &ctx.cancel).await.ok_or(super::STOPPED)?;
+            let environment = self.environment(intent, ctx).await.ok_or(super::STOPPED)?;
+            let mut assessment =
+                self.judge(request.tool, intent, &environment, &ctx.cancel).await.ok_or(super::STOPPED)?;
             let blocked = format!("the sandbox blocked {what}; what it did before that stays done");
             let mut reasons = vec![Why { effect: WITHOUT_SANDBOX.into(), text: blocked, span: 0..0 }];
-            reasons.extend(hook.map(|text| Why {
-                effect: "asked by a hook".into(),
-                text: text.to_owned(),
-                span: 0..0,
-            }));
-            match judged.verdict {
+            reasons.extend(request.hook.map(asked_by_hook));
+            match assessment.verdict {
                 Verdict::Allow(_) => {}
                 Verdict::Ask(why) | Verdict::AskAlways(why) => reasons.extend(why),
                 Verdict::Refuse(why) => return Err(refused(&why)),
@@ -101,7 +100,7 @@ impl Gate {
             let verdict = Verdict::AskAlways(reasons);
             let mut changed = Vec::new();
             if let Some(shown) = allowed.take() {
-                changed = shown.changed(intent, &verdict, &site, ctx).await;
+                changed = shown.changed(intent, &verdict, &environment, ctx).await;
                 if ctx.cancel.is_cancelled() {
                     return Err(super::STOPPED.into());
                 }
@@ -109,32 +108,38 @@ impl Gate {
                     return Ok(());
                 }
             }
-            let (found, late) = look::found(intent, &verdict, &site).await;
-            let shown = Seen { verdict: verdict.clone(), backends: found.backends };
+            let (found, late) = disk::found(intent, &verdict, &environment).await;
+            (assessment.verdict, assessment.paths) = (verdict.clone(), found.resolved_paths);
             let approval = Approval {
                 id: ApprovalId(self.asker.number()),
-                call_id: case.call.id.clone(),
-                tool: case.tool.to_owned(),
+                call_id: request.call.id.clone(),
+                tool: request.tool.to_owned(),
                 intent: intent.clone(),
                 verdict,
                 targets: found.targets,
                 payloads: found.payloads,
                 // No answer to this lasts.
                 proposals: Vec::new(),
-                origin: self.whose(case.call),
+                origin: self.whose(request.call),
                 changed,
                 kept: false,
                 asked_at: self.asker.now(),
             };
             self.answered(approval, late, what, ctx).await?;
-            allowed = Some(shown);
+            allowed = Some(assessment);
         }
     }
 
     /// A yes, or what the answer means for the model.
-    async fn answered(&self, approval: Approval, late: Option<Late>, what: &str, ctx: &ToolCtx) -> Result<(), String> {
+    async fn answered(
+        &self,
+        approval: Approval,
+        late: Option<LateFindings>,
+        what: &str,
+        ctx: &ToolCtx,
+    ) -> Result<(), String> {
         // Nothing takes this one back before its answer: it is looked at again then.
-        let Put::Said(decision, _) = self.put(approval, None, late, ctx).await else {
+        let Answer::Person(decision, _) = self.ask(approval, None, late, ctx).await else {
             return Err(super::STOPPED.into());
         };
         Err(match decision {

@@ -1,10 +1,10 @@
 //! Looks at the disk for the gate, off the async threads: a file system that hangs holds up neither the runner nor the
 //! stop key. The thread that hangs with it is given up.
 
-use super::place::Site;
+use super::environment::Environment;
 use crate::lock::lock;
 use crate::policy::{Intent, Target, Verdict};
-use crate::tools::targets::{self, Backends, Found};
+use crate::tools::targets::{self, Found, ResolvedPaths};
 use futures::future::BoxFuture;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,14 +37,14 @@ pub async fn unless_stopped<T: Send + 'static>(
 }
 
 /// What a call would touch when the rest of it is known, or the time for that is over.
-pub type Late = BoxFuture<'static, Found>;
+pub type LateFindings = BoxFuture<'static, Found>;
 
 /// What a call would touch, as far as it is known when the budget is over; and the rest, which comes when it comes.
-pub async fn found(intent: &Intent, verdict: &Verdict, site: &Site) -> (Found, Option<Late>) {
+pub async fn found(intent: &Intent, verdict: &Verdict, environment: &Environment) -> (Found, Option<LateFindings>) {
     let found = Arc::new(Mutex::new(Found::default()));
     let work = {
-        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), site.cwd.clone());
-        let (found, world) = (Arc::clone(&found), Arc::clone(&site.world));
+        let (intent, verdict, cwd) = (intent.clone(), verdict.clone(), environment.cwd.clone());
+        let (found, world) = (Arc::clone(&found), Arc::clone(&environment.world));
         let times = targets::Times { count: BUDGET, git: WHOLE };
         move || targets::look(&intent, &verdict, &cwd, times, &*world, &found)
     };
@@ -61,8 +61,8 @@ pub async fn found(intent: &Intent, verdict: &Verdict, site: &Site) -> (Found, O
 }
 
 /// What a call would touch, with all that can be known within the time for it.
-pub async fn whole(intent: &Intent, verdict: &Verdict, site: &Site) -> Found {
-    match found(intent, verdict, site).await {
+pub async fn whole(intent: &Intent, verdict: &Verdict, environment: &Environment) -> Found {
+    match found(intent, verdict, environment).await {
         (_, Some(late)) => late.await,
         (found, None) => found,
     }
@@ -83,9 +83,15 @@ fn as_told(found: &Mutex<Found>, unfinished: Option<&str>) -> Found {
 }
 
 /// Where the paths of a call lead now; `None` when the disk does not answer, or the turn was stopped.
-pub async fn backends(intent: &Intent, verdict: &Verdict, site: &Site, cancel: &CancellationToken) -> Option<Backends> {
-    let (intent, verdict, cwd, world) = (intent.clone(), verdict.clone(), site.cwd.clone(), Arc::clone(&site.world));
-    let work = unless_stopped(cancel, move || targets::backends(&intent, &verdict, &cwd, &*world));
+pub async fn resolved_paths(
+    intent: &Intent,
+    verdict: &Verdict,
+    environment: &Environment,
+    cancel: &CancellationToken,
+) -> Option<ResolvedPaths> {
+    let (intent, verdict, cwd, world) =
+        (intent.clone(), verdict.clone(), environment.cwd.clone(), Arc::clone(&environment.world));
+    let work = unless_stopped(cancel, move || targets::resolved_paths(&intent, &verdict, &cwd, &*world));
     tokio::time::timeout(AGAIN, work).await.ok().flatten()
 }
 

@@ -1,6 +1,6 @@
 //! The world as one call finds it: its variables are those that the command will start with, not those of this program.
 
-use super::{Gate, folder, look};
+use super::{Gate, disk, folder};
 use crate::exec::{Front, ProcessId};
 use crate::lock::lock;
 use crate::policy::border::makes;
@@ -39,7 +39,7 @@ const SHELLS_OWN: &[&str] = &[
 ];
 
 /// A world with the variables of one task, and with what its session made.
-struct Place {
+struct CallWorld {
     world: Arc<dyn World>,
     env: Variables,
     files: Arc<Mutex<FileLedger>>,
@@ -55,7 +55,7 @@ enum Variables {
     World,
 }
 
-impl World for Place {
+impl World for CallWorld {
     fn home(&self) -> PathBuf {
         self.world.home()
     }
@@ -111,7 +111,7 @@ impl World for Place {
 }
 
 /// Where a call does its work, as that is now.
-pub(super) struct Site {
+pub(super) struct Environment {
     pub world: Arc<dyn World>,
     /// The folder of the task; for typed text that of the program that reads it.
     pub cwd: PathBuf,
@@ -121,14 +121,14 @@ pub(super) struct Site {
 
 impl Gate {
     /// The place in which this call would run; `None` when the turn was stopped before that was known.
-    pub(super) async fn place(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Site> {
+    pub(super) async fn environment(&self, intent: &Intent, ctx: &ToolCtx) -> Option<Environment> {
         let world = Arc::clone(&self.world);
         let (mut cwd, mut reader) = (folder(ctx), Reader::Unknown);
         let env = match intent {
             Intent::Command { line, cwd, .. } => match ctx.backends.current() {
                 Some(there) => {
                     let (line, cwd, task) = (line.clone(), cwd.clone(), ctx.task.to_string());
-                    let asked = look::unless_stopped(&ctx.cancel, move || {
+                    let asked = disk::unless_stopped(&ctx.cancel, move || {
                         there.look_ahead(&line, &cwd);
                         there.environment_of(&task).ok()
                     });
@@ -142,12 +142,12 @@ impl Gate {
             },
             Intent::Input { process, .. } => {
                 let (exec, task, id) = (ctx.exec.clone(), Arc::clone(&ctx.task), ProcessId(process.clone()));
-                (cwd, reader) = reads(look::unless_stopped(&ctx.cancel, move || exec.front(&task, &id)).await?);
+                (cwd, reader) = reads(disk::unless_stopped(&ctx.cancel, move || exec.front(&task, &id)).await?);
                 Variables::Unknown
             }
             Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => Variables::World,
         };
-        Some(Site { world: Arc::new(Place { world, env, files: Arc::clone(&ctx.files) }), cwd, reader })
+        Some(Environment { world: Arc::new(CallWorld { world, env, files: Arc::clone(&ctx.files) }), cwd, reader })
     }
 }
 
@@ -157,15 +157,15 @@ impl Gate {
         if !matches!(intent, Intent::Edit(_) | Intent::Command { .. }) {
             return;
         }
-        let Some(site) = self.place(intent, ctx).await else { return };
+        let Some(environment) = self.environment(intent, ctx).await else { return };
         let (intent, files) = (intent.clone(), Arc::clone(&ctx.files));
         let note = move || {
-            for path in makes(&intent, &*site.world) {
+            for path in makes(&intent, &*environment.world) {
                 lock(&files).made.note(path);
             }
         };
         // A call that is stopped here makes nothing.
-        let _ = look::unless_stopped(&ctx.cancel, note).await;
+        let _ = disk::unless_stopped(&ctx.cancel, note).await;
     }
 }
 

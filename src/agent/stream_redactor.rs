@@ -2,13 +2,20 @@
 
 use crate::policy::redact::Secrets;
 
+/// Of one reply: of what it says, and of what it thinks.
+#[derive(Debug, Default)]
+pub struct StreamRedactors {
+    pub text: StreamRedactor,
+    pub reasoning: StreamRedactor,
+}
+
 /// What was held back of one stream.
 #[derive(Debug, Default)]
-pub struct Veil {
+pub struct StreamRedactor {
     held: String,
 }
 
-impl Veil {
+impl StreamRedactor {
     /// What can be shown after this piece.
     pub fn pass(&mut self, piece: &str, secrets: &Secrets) -> String {
         if piece.is_empty() {
@@ -58,13 +65,13 @@ mod tests {
             let cuts: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at)).collect();
             for first in &cuts {
                 for second in cuts.iter().filter(|second| *second >= first) {
-                    let mut veil = Veil::default();
+                    let mut redactor = StreamRedactor::default();
                     let mut shown = String::new();
                     for piece in [&text[..*first], &text[*first..*second], &text[*second..]] {
-                        shown.push_str(&veil.pass(piece, &secrets));
+                        shown.push_str(&redactor.pass(piece, &secrets));
                         assert!(!shown.contains("hunter2-hunter2"), "{first} {second}");
                     }
-                    shown.push_str(&veil.end(&secrets));
+                    shown.push_str(&redactor.end(&secrets));
                     assert_eq!(shown, want, "{first} {second}");
                 }
             }
@@ -73,11 +80,11 @@ mod tests {
 
     #[test]
     fn without_secrets_nothing_waits() {
-        let mut veil = Veil::default();
-        assert_eq!(veil.pass("hunter", &secrets(&[])), "hunter");
+        let mut redactor = StreamRedactor::default();
+        assert_eq!(redactor.pass("hunter", &secrets(&[])), "hunter");
         let known = secrets(&["hunter2-hunter2"]);
-        assert_eq!(veil.pass("some words", &known), "some words");
-        assert_eq!(veil.pass(" and h", &known), " and ");
-        assert_eq!((veil.pass("e", &known).as_str(), veil.held()), ("he", 0));
+        assert_eq!(redactor.pass("some words", &known), "some words");
+        assert_eq!(redactor.pass(" and h", &known), " and ");
+        assert_eq!((redactor.pass("e", &known).as_str(), redactor.held()), ("he", 0));
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::llm::message::Message;
 use crate::llm::{Effort, Provider, Request};
-use crate::policy::smart::{Answer, answer};
-use crate::tools::gate::{Advice, Said};
+use crate::policy::smart::opinion;
+use crate::tools::gate::Review;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -14,12 +14,12 @@ const ANSWER: u32 = 512;
 
 /// The model that is asked.
 #[derive(Clone)]
-pub struct Adviser {
+pub struct AutoApprover {
     pub provider: Arc<dyn Provider>,
     pub limit: Duration,
 }
 
-impl Adviser {
+impl AutoApprover {
     /// `PROVIDER:MODEL`.
     pub fn label(&self) -> String {
         let model = self.provider.model();
@@ -27,7 +27,7 @@ impl Adviser {
     }
 
     /// Puts the question. Whatever goes wrong is no answer.
-    pub async fn weigh(&self, question: String, cancel: CancellationToken) -> Advice {
+    pub async fn review(&self, question: String, cancel: CancellationToken) -> Review {
         let request = Request {
             system: include_str!("../../assets/prompts/approval.md").trim().into(),
             tools: Vec::new().into(),
@@ -41,18 +41,14 @@ impl Adviser {
         // Nobody reads the pieces.
         let (sink, _) = mpsc::channel(1);
         let asked = tokio::time::timeout(self.limit, self.provider.stream(&request, sink, stop)).await;
-        let said = match asked {
+        let opinion = match asked {
             // A call is no answer, whatever stands beside it.
-            Ok(Ok(reply)) if !reply.calls.is_empty() => Said::Nothing("answered with a tool call".into()),
-            Ok(Ok(reply)) => match answer(&reply.text) {
-                Answer::Approve => Said::Approve,
-                Answer::Deny => Said::Deny,
-                Answer::Escalate => Said::Escalate,
-            },
-            Ok(Err(error)) => Said::Nothing(format!("failed: {}", error.message)),
-            Err(_) => Said::Nothing(format!("did not answer within {} s", self.limit.as_secs_f64())),
+            Ok(Ok(reply)) if !reply.calls.is_empty() => Err("answered with a tool call".into()),
+            Ok(Ok(reply)) => Ok(opinion(&reply.text)),
+            Ok(Err(error)) => Err(format!("failed: {}", error.message)),
+            Err(_) => Err(format!("did not answer within {} s", self.limit.as_secs_f64())),
         };
-        Advice { model: self.label(), said }
+        Review { model: self.label(), opinion }
     }
 }
 
@@ -60,31 +56,32 @@ impl Adviser {
 mod tests {
     use super::*;
     use crate::llm::scripted::{Script, Scripted};
+    use crate::policy::smart::Opinion;
 
-    async fn said(step: &str, limit: Duration) -> Said {
+    async fn said(step: &str, limit: Duration) -> Result<Opinion, String> {
         let script = Script::parse("test", &format!("steps:\n  - {step}\n")).unwrap();
-        let adviser = Adviser { provider: Arc::new(Scripted::new(script)), limit };
-        let advice = adviser.weigh("q".into(), CancellationToken::new()).await;
-        assert_eq!(advice.model, "scripted:scripted");
-        advice.said
+        let approver = AutoApprover { provider: Arc::new(Scripted::new(script)), limit };
+        let review = approver.review("q".into(), CancellationToken::new()).await;
+        assert_eq!(review.model, "scripted:scripted");
+        review.opinion
     }
 
     #[tokio::test]
     async fn only_a_whole_word_in_time_counts() {
         let long = Duration::from_secs(8);
-        assert_eq!(said("{ text: APPROVE }", long).await, Said::Approve);
-        assert_eq!(said("{ text: DENY }", long).await, Said::Deny);
+        assert_eq!(said("{ text: APPROVE }", long).await, Ok(Opinion::Approve));
+        assert_eq!(said("{ text: DENY }", long).await, Ok(Opinion::Deny));
         for garbage in ["{ text: ESCALATE }", "{ text: 'APPROVE it' }", "{ text: '' }"] {
-            assert_eq!(said(garbage, long).await, Said::Escalate, "{garbage}");
+            assert_eq!(said(garbage, long).await, Ok(Opinion::Escalate), "{garbage}");
         }
         for none in [
             "{ text: APPROVE, calls: [{ name: terminal, args: {} }] }",
             "{ text: APPROVE, cut: true }",
             "{ error: { kind: overloaded } }",
         ] {
-            assert!(matches!(said(none, long).await, Said::Nothing(_)), "{none}");
+            assert!(said(none, long).await.is_err(), "{none}");
         }
         let late = said("{ text: APPROVE, delay_ms: 600000 }", Duration::from_millis(100)).await;
-        assert_eq!(late, Said::Nothing("did not answer within 0.1 s".into()));
+        assert_eq!(late, Err("did not answer within 0.1 s".into()));
     }
 }

@@ -1,7 +1,7 @@
-//! What running calls want of the runner: a person's answer, a word to the screen.
+//! What running calls and the gate ask of the runner: a person's answer, a word to the screen.
 
 use super::{Runner, actions};
-use crate::agent::port::Wish;
+use crate::agent::handle::AgentRequest;
 use crate::agent::turn::{Input, Said};
 use crate::policy::{ApprovalId, Decision, Speaker};
 use crate::protocol::{AgentEvent, Body, Level, NoteKind, QuestionId};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// A call that waits for its approval.
-pub struct Waiting {
+pub struct PendingApproval {
     answer: oneshot::Sender<Decision>,
     /// The work goes on when the turn ends, and so does its question.
     background: bool,
@@ -40,10 +40,10 @@ impl Runner {
 
     /// Judges a line that the person may run instead; the answer comes as an event.
     pub(super) fn preview(&self, id: ApprovalId, line: String) {
-        let (gate, port) = (Arc::clone(&self.gate), Arc::clone(&self.port));
+        let (gate, handle) = (Arc::clone(&self.gate), Arc::clone(&self.handle));
         tokio::spawn(async move {
             let preview = gate.preview(id, line.clone()).await;
-            port.previewed(id, line, preview).await;
+            handle.previewed(id, line, preview).await;
         });
     }
 
@@ -58,50 +58,51 @@ impl Runner {
         }
     }
 
-    /// Carries out a wish.
-    pub(super) async fn wish(&mut self, wish: Wish) {
-        match wish {
+    /// Does what a running call or the gate asks for.
+    pub(super) async fn agent_request(&mut self, request: AgentRequest) {
+        match request {
             // The turn was stopped while this was on its way: nobody waits for an answer.
-            Wish::Approve { answer, .. } if answer.is_closed() => {}
-            Wish::Ask { answer, .. } if answer.is_closed() => {}
-            Wish::Approve { approval, answer } => {
+            AgentRequest::Ask(_, answer) if answer.is_closed() => {}
+            AgentRequest::Question(_, answer) if answer.is_closed() => {}
+            AgentRequest::Ask(approval, answer) => {
                 let background = matches!(approval.origin.by, Speaker::Background(_));
-                self.approvals.insert(approval.id, Waiting { answer, background });
+                self.approvals.insert(approval.id, PendingApproval { answer, background });
                 self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
-            Wish::Found { id, targets, payloads } => {
-                if self.approvals.contains_key(&id) {
-                    self.out.send(AgentEvent::ApprovalFound { id, targets, payloads }).await;
-                }
-            }
-            Wish::Withdrawn(id, how) => {
+            AgentRequest::Close(id, how) => {
                 if self.approvals.remove(&id).is_some() {
                     self.decided(id, &how);
                     self.out.send(AgentEvent::ApprovalClosed(id)).await;
                 }
             }
-            Wish::Previewed { id, line, preview } => {
-                self.out.send(AgentEvent::Previewed { id, line, preview }).await;
-            }
-            Wish::Ask { question, answer } => {
+            AgentRequest::Question(question, answer) => {
                 self.questions.insert(question.id, answer);
                 self.out.send(AgentEvent::Asked(question)).await;
             }
-            Wish::PlanChanged(mut plan) => {
+            AgentRequest::Event(event) => self.reported(event).await,
+            AgentRequest::UntrustedChanged => self.untrusted_changed().await,
+            AgentRequest::GrantsChanged => {
+                let grants = self.gate.grants();
+                self.keep("grants", grants.into()).await;
+            }
+        }
+    }
+
+    /// Passes a fact on, and keeps what the session needs of it.
+    async fn reported(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::PlanChanged(mut plan) => {
                 plan.iter_mut().for_each(|todo| todo.content = self.masked(&todo.content));
                 if let Ok(json) = serde_json::to_value(&plan) {
                     self.keep("plan", json).await;
                 }
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
-            Wish::PolicyChanged(changes) => self.policy_changed(changes).await,
-            Wish::Untrusted => self.untrusted_changed().await,
-            Wish::Told(text) => self.tell_all(text).await,
-            Wish::Granted => {
-                let grants = self.gate.grants();
-                self.keep("grants", grants.into()).await;
-            }
+            AgentEvent::PolicyChanged(changes) => self.policy_changed(changes).await,
+            AgentEvent::Notice { text, .. } => self.tell_all(text).await,
+            AgentEvent::ApprovalFound { id, .. } if !self.approvals.contains_key(&id) => {}
+            event => self.out.send(event).await,
         }
     }
 
@@ -119,7 +120,7 @@ impl Runner {
     }
 
     /// The questions of this session say whose they are.
-    pub(super) fn tell_port(&self) {
-        self.port.works_in(&self.session.id.0, self.session.title.as_deref().unwrap_or_default());
+    pub(super) fn name_session(&self) {
+        self.handle.works_in(&self.session.id.0, self.session.title.as_deref().unwrap_or_default());
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The time in which at least one question was open.
 #[derive(Debug, Default)]
-pub struct Absence(Mutex<State>);
+pub struct WaitClock(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -18,13 +18,13 @@ struct State {
 }
 
 /// An open question; it ends with this.
-pub struct Waiting(Arc<Absence>);
+pub struct WaitGuard(Arc<WaitClock>);
 
-impl Absence {
+impl WaitClock {
     /// A question opens.
-    pub fn wait(self: &Arc<Self>) -> Waiting {
+    pub fn wait(self: &Arc<Self>) -> WaitGuard {
         self.opened(Instant::now());
-        Waiting(Arc::clone(self))
+        WaitGuard(Arc::clone(self))
     }
 
     /// All of it so far.
@@ -54,7 +54,7 @@ impl Absence {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         self.0.closed(Instant::now());
     }
@@ -66,17 +66,17 @@ mod tests {
 
     #[test]
     fn questions_at_the_same_time_count_once() {
-        let absence = Absence::default();
+        let clock = WaitClock::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        absence.opened(at(1));
-        absence.opened(at(2));
-        assert_eq!(absence.total_at(at(4)), Duration::from_secs(3));
-        absence.closed(at(5));
-        absence.closed(at(6));
-        assert_eq!(absence.total_at(at(20)), Duration::from_secs(5));
-        absence.opened(at(20));
-        absence.closed(at(21));
-        assert_eq!(absence.total_at(at(30)), Duration::from_secs(6));
+        clock.opened(at(1));
+        clock.opened(at(2));
+        assert_eq!(clock.total_at(at(4)), Duration::from_secs(3));
+        clock.closed(at(5));
+        clock.closed(at(6));
+        assert_eq!(clock.total_at(at(20)), Duration::from_secs(5));
+        clock.opened(at(20));
+        clock.closed(at(21));
+        assert_eq!(clock.total_at(at(30)), Duration::from_secs(6));
     }
 }

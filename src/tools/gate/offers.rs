@@ -1,9 +1,9 @@
 //! The lasting answers that a question offers, and what each would have answered among the calls that the audit log has.
 
-use super::ask::Case;
 use super::audit::REMOVES;
-use super::place::Site;
-use super::{Gate, look};
+use super::environment::Environment;
+use super::request::Request;
+use super::{Gate, disk};
 use crate::policy::proposals::{self, Seen};
 use crate::policy::{EditIntent, Intent, Proposal, Verdict};
 use crate::store::audit::{PastCall, is_cut};
@@ -28,12 +28,17 @@ fn tools(intent: &Intent) -> &'static [&'static str] {
 
 impl Gate {
     /// The lasting answers on offer, with what they would have answered in the past where that is known in time.
-    pub(super) async fn offers(&self, case: &Case<'_>, verdict: &Verdict, site: &Site) -> Vec<Proposal> {
-        let seen = if matches!(verdict, Verdict::Ask(_)) { self.past(&case.intent).await } else { Vec::new() };
-        let rules = self.rules_for(case.tool, &site.reader);
-        let (intent, verdict) = (case.intent.clone(), verdict.clone());
+    pub(super) async fn offers(
+        &self,
+        request: &Request<'_>,
+        verdict: &Verdict,
+        environment: &Environment,
+    ) -> Vec<Proposal> {
+        let seen = if matches!(verdict, Verdict::Ask(_)) { self.past(&request.intent).await } else { Vec::new() };
+        let rules = self.rules_for(request.tool, &environment.reader);
+        let (intent, verdict) = (request.intent.clone(), verdict.clone());
         let plain = proposals::offered(&intent, &verdict);
-        let (cwd, world) = (site.cwd.clone(), Arc::clone(&site.world));
+        let (cwd, world) = (environment.cwd.clone(), Arc::clone(&environment.world));
         let work = move || {
             let mut offered = proposals::offered_in(&intent, &verdict, &cwd, &rules, &*world);
             let deadline = Instant::now() + BUDGET;
@@ -41,7 +46,7 @@ impl Gate {
             offered
         };
         // A disk that hangs leaves what needs no look at it.
-        match tokio::time::timeout(look::BUDGET, tokio::task::spawn_blocking(work)).await {
+        match tokio::time::timeout(disk::BUDGET, tokio::task::spawn_blocking(work)).await {
             Ok(Ok(offered)) => offered,
             Ok(Err(_)) | Err(_) => plain,
         }
