@@ -1,10 +1,11 @@
-//! The environment that this program was started with: the one place that holds the secrets of it.
+//! The environment this program was started with, and the one place that keeps its secrets.
 //!
-//! A variable of a process can be read by others of the same user (`/proc/PID/environ`), and each child inherits it. So the
-//! secrets are taken out when the program starts, before anything else runs, and whoever needs the whole environment asks here.
+//! Other processes of the same user can read a process's variables (`/proc/PID/environ`), and every child inherits them. So
+//! startup takes the secrets out before anything else runs; code that needs the whole environment asks here.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// Set once, before there is a second thread; never changed.
@@ -31,6 +32,11 @@ pub unsafe fn seal(is_secret: impl Fn(&OsStr) -> bool) {
 pub fn all() -> impl Iterator<Item = (OsString, OsString)> {
     let taken = TAKEN.get().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
     taken.chain(std::env::vars_os())
+}
+
+/// The user's home folder.
+pub fn user_home() -> Option<PathBuf> {
+    directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_path_buf())
 }
 
 /// One variable, wherever it stands.

@@ -1,6 +1,6 @@
 //! Hermes: a full-screen terminal agent.
 //!
-//! `docs/ARCHITECTURE.md` explains the house; `tests/tidy.rs` keeps it. The layers, from the inside out:
+//! `docs/ARCHITECTURE.md` explains the structure; `tests/tidy.rs` enforces it. The layers, from the inside out:
 //! *core* (`app`, `agent::turn`, `policy`, `text`), *adapters* (`llm`, `exec`, `store`, `tools`, `context`, `term`,
 //! `config`) and *shell* (`runtime`, `agent::runner`, `ui`, `cli`).
 
@@ -13,12 +13,14 @@ pub mod context;
 pub mod engine;
 pub mod environment;
 pub mod exec;
+pub mod fs;
 pub mod llm;
 pub mod lock;
 pub mod mcp;
 pub mod plugins;
 pub mod policy;
 pub mod protocol;
+pub mod report;
 pub mod runtime;
 pub mod store;
 pub mod term;

@@ -1,4 +1,4 @@
-//! Locks whose data a panic elsewhere does not make wrong.
+//! Locks whose data stays valid after a panic elsewhere.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The program. Everything is in the library, so that tests and other front ends can use it.
+//! The program. Everything else is in the library, for tests and other front ends.
 
 /// From what this was built: `assets/dist/build.rs` knows, and a builder who has no git may say it in `HERMES_COMMIT`.
 const BUILD: hermes::cli::Build = hermes::cli::Build {

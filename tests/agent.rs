@@ -18,7 +18,7 @@ use hermes::policy::{ApprovalId, Decision, Grant, Scope, Speaker, Width};
 use hermes::protocol::{AgentCommand, AgentEvent, Body, Item, NoteKind, Outcome, SessionId, Theirs, TurnEnd};
 use hermes::store::Store;
 use hermes::tools::dispatch::Dispatch;
-use hermes::tools::file::ground::Ground;
+use hermes::tools::file::restore_target::RestoreTarget;
 use hermes::tools::registry::Registry;
 use hermes::tools::world::LocalWorld;
 use std::borrow::Cow;
@@ -391,7 +391,7 @@ steps:
         _ => None,
     });
     assert_eq!(begun.collect::<Vec<_>>(), [2], "no turn of its own");
-    let told = |m: &Message| matches!(m, Message::User { text, .. } if text.contains("was ended by the user"));
+    let told = |m: &Message| matches!(m, Message::User { text, .. } if text.contains("was killed by the user"));
     let last = world.model.requests().pop().unwrap();
     assert_eq!(last.messages.iter().filter(|m| told(m)).count(), 1, "{:?}", last.messages);
 }
@@ -491,7 +491,7 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
         &Registry::builtin(),
         &id,
         item,
-        (&Ground::default(), &world.work()),
+        (&RestoreTarget::default(), &world.work()),
     )
     .await
     .unwrap();
@@ -605,14 +605,14 @@ steps:
     assert!(matches!(asked.last(), Some(AgentEvent::RewindAsks { files, .. }) if *files == ["a.txt"]), "{asked:?}");
     assert_eq!(read(&a).unwrap(), "a person's\n", "nothing happened yet");
     talk.order(order(Theirs::Leave)).await;
-    talk.notice("left alone").await;
+    talk.notice("skipped").await;
     assert_eq!(read(&a).unwrap(), "a person's\n");
     talk.order(order(Theirs::Overwrite)).await;
     talk.notice("rewound").await;
     assert_eq!(read(&a).unwrap(), "before\n");
     talk.say("write again").await;
     let (_, seen) = talk.finished().await;
-    assert!(results(&seen)[0].2.contains("changed by someone else"), "{:?}", results(&seen));
+    assert!(results(&seen)[0].2.contains("changed since you last read it"), "{:?}", results(&seen));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,23 +39,28 @@ const TOOLS: &str = "# Tools
 
 What the model can call. Every call passes the gate (`docs/SECURITY.md`).
 
-## What comes back
+## Results
 
-A result has at most `tool_output.max_tokens` (4,000): by tool or toolset with `tool_output.tools`, by the model's window with \
-`tool_output.windows`, and never more than 15 % of a window that is small. Tokens are estimated by what the text is made of, on the \
-high side. What is longer keeps 40 % of its head and 60 % of its tail, and up to 20 lines from the middle that look like errors or \
-warnings, with their numbers; these count as well. A line has at most `tool_output.max_line_length` characters, a result \
-`tool_output.max_bytes`. Runs of the same line or of progress (`Compiling …`, percents, `[3/90]`) are folded in long results. All of \
-it is in a file that one line names and `read_file` pages; of a background process `process log` has it. `read_file` itself gives \
-pages and never cuts their middle.
+A result has at most `tool_output.max_tokens` (4,000) tokens, set per tool or toolset with `tool_output.tools`, per model window \
+with `tool_output.windows`, and never more than 15 % of a small window. The estimate depends on the kind of text and is on the high \
+side.
 
-Arguments of a wrong type are made to fit where that is certain, or refused with the name of the argument; none is taken for left out.
+A longer result keeps 40 % of its budget for the head, 60 % for the tail, and up to 20 lines from the middle that look like errors or \
+warnings, with their numbers; these count as well. A line has at most `tool_output.max_line_length` characters, a result at most \
+`tool_output.max_bytes`.
+
+Runs of the same line or of progress (`Compiling …`, percentages, `[3/90]`) are folded in long results. The full text is in a file \
+that one line names and `read_file` pages through; for a background process, use `process log`. `read_file` itself returns pages \
+and never cuts their middle.
+
+Arguments of a wrong type are converted where that is certain, or refused with the argument's name; none is ignored.
 
 ## Names of other agents' tools
 
-Models write the names they were trained with: `bash`, `shell`, `execute_command`, `python`, `Read`, `cat`, `view`, `Write`, \
-`create_file`, `Edit`, `MultiEdit`, `str_replace_editor`, `apply_patch`, `Grep`, `Glob`, `LS`, `TodoWrite`, `search` and their like. \
-Where their arguments say for certain what is meant, the call becomes one of the tools below and passes the same gate; otherwise the \
+Models use the names they were trained with: `bash`, `shell`, `execute_command`, `python`, `Read`, `cat`, `view`, `Write`, \
+`create_file`, `Edit`, `MultiEdit`, `str_replace_editor`, `apply_patch`, `Grep`, `Glob`, `LS`, `TodoWrite`, `search` and the like.
+
+If their arguments say for certain what is meant, the call becomes one of the tools below and passes the same gate; otherwise the \
 answer names our tool and its parameters.
 ";
 

@@ -8,4 +8,6 @@ mod e2e;
 #[allow(dead_code, reason = "the measures use some of it, the tests the rest")]
 mod harness;
 mod judge;
+mod sources;
+mod strings;
 mod tidy;

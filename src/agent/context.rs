@@ -7,7 +7,7 @@ use crate::llm::message::Message;
 use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, ToolBody, ToolCall};
 use crate::text::tokens;
 use crate::tools::bound;
-use crate::tools::room::level;
+use crate::tools::output_budget::level;
 use crate::tools::tool_call::NAME as TOOL_CALL;
 use std::collections::HashMap;
 
@@ -273,8 +273,8 @@ mod tests {
         let asked = AssistantBody { calls: ids.map(call).to_vec(), ..AssistantBody::default() };
         let mut items = vec![Item { id: ItemId(1), at: 0, turn: 1, body: Body::Assistant(asked) }];
         for (n, (id, size)) in ids.into_iter().zip(sizes).enumerate() {
-            let large =
-                (size > 5_000).then(|| Box::new(Large { whole: format!("the whole is in {id}.txt"), room: 16_000 }));
+            let large = (size > 5_000)
+                .then(|| Box::new(Large { whole: format!("the full text is in {id}.txt"), room: 16_000 }));
             let body = ToolBody { call_id: id.into(), content: "x".repeat(size), large, ..ToolBody::default() };
             items.push(Item { id: ItemId(2 + n as i64), at: 0, turn: 1, body: Body::Tool(body) });
         }
@@ -287,8 +287,8 @@ mod tests {
             })
             .collect();
         assert_eq!((sent[1].len(), sent[0].len() < 8_000, sent[2].len() < 8_000), (900, true, true));
-        assert!(sent[0].contains("7450 of 15000 characters left out; the whole is in a.txt"), "{}", sent[0]);
-        assert!(sent[2].contains("the whole is in c.txt"));
+        assert!(sent[0].contains("7450 of 15000 characters left out; the full text is in a.txt"), "{}", sent[0]);
+        assert!(sent[2].contains("the full text is in c.txt"));
     }
 
     fn result(id: i64, content: String) -> [Item; 2] {

@@ -78,7 +78,7 @@ impl AgentHandle {
             left: Arc::default(),
             remember,
             frozen: None,
-            auto_approver: Mutex::new(Err("no model is set up".into())),
+            auto_approver: Mutex::new(Err("no model configured".into())),
             wait_clock: Arc::default(),
         }
     }
@@ -95,7 +95,7 @@ impl AgentHandle {
 
     /// A handle where there is no agent and nobody to ask: the plan is kept in memory, questions fail at once.
     pub fn alone() -> Self {
-        Self::new(mpsc::channel(1).0, false, Arc::new(|_| Err("nobody could have said always".into())))
+        Self::new(mpsc::channel(1).0, false, Arc::new(|_| Err("there was no one to say always".into())))
     }
 
     /// What the modal tells as the reason.
@@ -180,7 +180,7 @@ impl AgentPort for AgentHandle {
     fn ask(&self, mut question: Question) -> BoxFuture<'static, Result<String, String>> {
         if !self.interactive {
             return Box::pin(async {
-                Err("nobody can be asked here; decide yourself and say what you assumed".into())
+                Err("no one can answer here; decide yourself and state what you assumed".into())
             });
         }
         question.id = QuestionId(self.number());
@@ -289,7 +289,7 @@ impl Asker for AgentHandle {
         Box::pin(async move {
             match auto_approver {
                 Ok(auto_approver) => auto_approver.review(question, cancel).await,
-                Err(why) => Review::without_model(format!("no model can be asked: {why}")),
+                Err(why) => Review::without_model(format!("no model available: {why}")),
             }
         })
     }

@@ -1,4 +1,4 @@
-//! One conversation: the pure turn machine, the runner that drives it, and what goes into a request.
+//! One conversation: the pure turn machine, the runner that drives it, and what a request contains.
 
 mod auto_approver;
 pub mod context;

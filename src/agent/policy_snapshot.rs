@@ -1,5 +1,5 @@
-//! The policy of a session: its files as they were read, and whether somebody changed them since. What they loosen waits for
-//! the person; what they tighten holds at once.
+//! The policy of a session: its files as they were read, and whether someone changed them since. What they loosen waits for
+//! the user; what they tighten holds at once.
 
 use crate::config::held::{Held, version};
 use crate::config::load::{Sources, load};

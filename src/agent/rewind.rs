@@ -6,8 +6,8 @@ use crate::protocol::{
 };
 use crate::store::{Blobs, Since, Store, StoreError};
 use crate::tools::file::diff::file_diff;
-use crate::tools::file::ground::{Ground, Now};
 use crate::tools::file::restore::{Back, Verdict, named, undoing};
+use crate::tools::file::restore_target::{Now, RestoreTarget};
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub async fn preview(
     tools: &Registry,
     session: &SessionId,
     item: ItemId,
-    ground: (&Ground, &Path),
+    ground: (&RestoreTarget, &Path),
 ) -> Result<Option<RewindPreview>, StoreError> {
     let since = store.since(session, item).await?;
     if since.items.is_empty() {
@@ -60,11 +60,11 @@ pub async fn preview(
     Ok(Some(preview))
 }
 
-fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &Ground) -> Vec<FileBack> {
+fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
     undoing(&since.changes, blobs, ground).iter().map(|back| file(back, blobs, cwd, ground)).collect()
 }
 
-fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &Ground) -> FileBack {
+fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> FileBack {
     let path = back.path.strip_prefix(cwd).unwrap_or(&back.path);
     let path = named(&back.place, path).display().to_string();
     let kind = match (&back.now, &back.target.hash) {
@@ -95,7 +95,7 @@ pub async fn changed(
     store: &Store,
     blobs: &Blobs,
     session: &SessionId,
-    ground: (&Ground, &Path),
+    ground: (&RestoreTarget, &Path),
 ) -> Result<Vec<(String, u32, u32)>, StoreError> {
     let changes = store.changes(session).await?;
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());

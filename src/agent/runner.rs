@@ -94,7 +94,7 @@ enum Happened {
     SaveStream,
     Process(Notice),
     Model(ModelAnswer),
-    Told(crate::plugins::Told),
+    Told(crate::plugins::PluginNotice),
 }
 
 /// A model call in flight.
@@ -179,7 +179,7 @@ pub struct Runner {
     /// The session is being left: nothing new begins in it.
     leaving: bool,
     /// Rows of hooks and news of plugins.
-    told: mpsc::Receiver<crate::plugins::Told>,
+    told: mpsc::Receiver<crate::plugins::PluginNotice>,
     /// Orders that came while a hook was waited for.
     held: std::collections::VecDeque<AgentCommand>,
     /// The hooks of the session's start; their words go with its first prompt.
@@ -465,7 +465,7 @@ async fn model(call: &mut Option<ModelCall>) -> Happened {
             Err(ProviderError {
                 kind: crate::llm::ErrorKind::Malformed,
                 status: None,
-                message: "the model client stopped by itself; try again".into(),
+                message: "the model client stopped unexpectedly; try again".into(),
                 retry_after: None,
                 partial: None,
             })

@@ -24,7 +24,7 @@ pub struct Situation<'a> {
 }
 
 /// Rows of a list that are told.
-const MOST: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// The text; a few lines.
 pub fn describe(situation: &Situation<'_>) -> String {
@@ -33,7 +33,7 @@ pub fn describe(situation: &Situation<'_>) -> String {
         let _ = write!(out, "\nworkspace also: {}", situation.added.join(", "));
     }
     if let Some(place) = &situation.place {
-        let _ = write!(out, "\nbackend: {place} (commands run there and files are there, not on this machine)");
+        let _ = write!(out, "\nbackend: {place} (commands and files are there, not on this machine)");
     }
     if let Some(git) = &situation.git {
         let _ = write!(out, "\ngit: {git}");
@@ -43,17 +43,17 @@ pub fn describe(situation: &Situation<'_>) -> String {
     }
     let running: Vec<&ProcessInfo> =
         situation.processes.iter().filter(|p| p.background && !matches!(p.state, ProcessState::Exited(_))).collect();
-    for process in running.iter().take(MOST) {
+    for process in running.iter().take(MAX_ROWS) {
         let command: String = process.command.chars().take(80).collect();
         let state = match process.state {
-            ProcessState::NeedsInput => ", waits for input",
-            ProcessState::Stopped => ", stopped with Ctrl-Z: does nothing until it is continued",
+            ProcessState::NeedsInput => ", waiting for input",
+            ProcessState::Stopped => ", stopped with Ctrl-Z: paused until it is resumed",
             ProcessState::Running | ProcessState::Exited(_) => "",
         };
         let _ = write!(out, "\nrunning: {} {command}{state}", process.id.0);
     }
     let open = situation.plan.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
-    for todo in open.take(MOST) {
+    for todo in open.take(MAX_ROWS) {
         let mark = if todo.status == TodoStatus::InProgress { ">" } else { " " };
         let _ = write!(out, "\nplan [{mark}] {}. {}", todo.id, todo.content);
     }
@@ -67,12 +67,12 @@ pub fn told(notice: &Notice) -> String {
             let how = match exit.reason {
                 ExitReason::Exited if exit.code == 0 => "completed normally",
                 ExitReason::Exited => "exited",
-                ExitReason::Signalled => "was ended by a signal",
+                ExitReason::Signalled => "was killed by a signal",
                 ExitReason::TimedOut => "timed out",
-                ExitReason::Stopped | ExitReason::Killed => "was ended by the user",
-                ExitReason::Unwatched => "was ended because it could not be watched any more",
-                ExitReason::Unseen => "ended while no session looked after it",
-                ExitReason::HungUp => "was ended when the window was closed",
+                ExitReason::Stopped | ExitReason::Killed => "was killed by the user",
+                ExitReason::Unwatched => "was killed because it could no longer be watched",
+                ExitReason::Unseen => "exited while no session was watching it",
+                ExitReason::HungUp => "was killed when the window was closed",
             };
             format!(
                 "[Background process {} {how} (exit code {}).\nCommand: {command}\nOutput:\n{tail}]",
@@ -80,11 +80,7 @@ pub fn told(notice: &Notice) -> String {
             )
         }
         Notice::Matched { id, command, pattern, lines, suppressed, .. } => {
-            let more = if *suppressed > 0 {
-                format!("\n({suppressed} more matching lines were not told)")
-            } else {
-                String::new()
-            };
+            let more = if *suppressed > 0 { format!("\n({suppressed} more matching lines)") } else { String::new() };
             format!("[Background process {} printed lines with “{pattern}”.\nCommand: {command}\n{lines}{more}]", id.0)
         }
     }
@@ -100,17 +96,17 @@ pub fn gist(notice: &Notice) -> String {
     let command = crate::text::width::truncate_end(&line, GIST_COMMAND);
     let what = match notice {
         Notice::Completed { exit, .. } => match exit.reason {
-            ExitReason::Exited => format!("ended with exit {}", exit.code),
-            ExitReason::Signalled => "was ended by a signal".into(),
+            ExitReason::Exited => format!("exited with {}", exit.code),
+            ExitReason::Signalled => "was killed by a signal".into(),
             ExitReason::TimedOut => "timed out".into(),
-            ExitReason::Stopped | ExitReason::Killed => "was ended by the user".into(),
-            ExitReason::Unwatched => "was ended: it could not be watched any more".into(),
-            ExitReason::Unseen => "ended unseen".into(),
-            ExitReason::HungUp => "was ended when the window was closed".into(),
+            ExitReason::Stopped | ExitReason::Killed => "was killed by the user".into(),
+            ExitReason::Unwatched => "was killed: it could no longer be watched".into(),
+            ExitReason::Unseen => "exited unseen".into(),
+            ExitReason::HungUp => "was killed when the window was closed".into(),
         },
         Notice::Matched { pattern, .. } => format!("printed “{pattern}”"),
     };
-    format!("{command} {what}, the model was told")
+    format!("{command} {what}; the model was notified")
 }
 
 /// What git may take to tell the state of a repository.

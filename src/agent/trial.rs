@@ -34,9 +34,9 @@ pub fn told(decided: &Decided) -> String {
         out.push_str(&format!("  by rule: {rule}\n"));
     }
     if decided.unasked {
-        out.push_str("  not asked in this mode\n");
+        out.push_str("  does not ask in this mode\n");
     } else if decided.rules.is_empty() {
-        out.push_str("  no rule of yours is about it\n");
+        out.push_str("  no rule matches it\n");
     }
     out
 }

@@ -51,8 +51,7 @@ pub struct Turn {
     guard: LoopGuard,
 }
 
-const SUM_UP: &str =
-    "The step budget of this turn is used up. Call no more tools: sum up what is done, what is left and how to go on.";
+const SUM_UP: &str = "The step budget of this turn is used up. Call no more tools: summarize what is done, what is left and how to continue.";
 
 impl Turn {
     /// An idle machine.
@@ -159,7 +158,7 @@ impl Turn {
             self.closing = true;
             actions.push(Action::Append(user(Said::program(
                 SUM_UP,
-                "step budget used up, the model was asked to sum up",
+                "step budget used up, asked the model for a summary",
             ))));
         }
         self.step += 1;
@@ -232,7 +231,7 @@ impl Turn {
             }
             TurnEnd::Limit => vec![Action::Append(Body::Note {
                 kind: NoteKind::Warning,
-                text: format!("the budget of {} steps is used up; say “continue” to go on", self.limits.steps),
+                text: format!("the budget of {} steps is used up; say “continue” to keep going", self.limits.steps),
             })],
             TurnEnd::Completed => Vec::new(),
         };

@@ -1,4 +1,4 @@
-//! How long the person was waited for: that is no work of a turn.
+//! How long the user was waited for: that is no work of a turn.
 
 use crate::lock::lock;
 use std::sync::{Arc, Mutex};

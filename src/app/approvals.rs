@@ -1,7 +1,7 @@
 //! Open questions: the inbox, and the modals that open by themselves but never take text meant for the composer.
 
 use super::action::Action;
-use super::effect::{Effect, LoadRequest};
+use super::effect::{Effect, LoadRequest, Report};
 use super::keys::Press;
 use super::model::approvals::{Entry, EntryId};
 use super::model::layout::SMALLEST;
@@ -262,7 +262,7 @@ pub fn slash(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     match argument.trim().split_once(char::is_whitespace).unwrap_or((argument.trim(), "")) {
         ("log", chosen) => {
             let argument = chosen.trim().to_owned();
-            out.push(Effect::Load(LoadRequest::Report { name: "approvals".into(), argument }));
+            out.push(Effect::Load(LoadRequest::Report { report: Report::Approvals, argument }));
         }
         _ => inbox(model, out),
     }
@@ -277,11 +277,11 @@ pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
     let ids: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
         [] if super::tabs::go_to_waiting(model, out) => {}
-        [] => model.notices.add(model.now, Level::Info, "no open questions; /approvals log shows what was decided"),
+        [] => model.notices.add(model.now, Level::Info, "nothing pending; /approvals log shows past decisions"),
         [id] => open(model, id, model.now),
         _ => {
             let items = items(model);
-            pickers::open(model, PickerKind::Inbox, "Pending approvals and questions, the oldest first", items);
+            pickers::open(model, PickerKind::Inbox, "Pending approvals and questions, oldest first", items);
         }
     }
 }
@@ -421,7 +421,7 @@ pub fn put_aside(model: &mut Model) {
         model.tab.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
-        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question waits: {key}"));
+        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question is still pending: {key}"));
     }
 }
 
@@ -489,7 +489,7 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
     }
     model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Run everything without asking",
-        "Dangerous commands of this session run without a question. What is never allowed stays refused, what is asked in every mode is still asked.",
+        "Dangerous commands in this session run without asking. Commands that are never allowed stay refused; commands that always ask still ask.",
         "Do not ask in this session",
         ConfirmThen::Yolo,
     )));
@@ -506,18 +506,18 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
-        Mode::Manual => (Level::Info, "approvals: ask, what is risky waits for you".to_owned()),
+        Mode::Manual => (Level::Info, "approvals: ask, risky commands need your approval".to_owned()),
         Mode::Smart => match model.tab.session.as_ref().map(|session| &session.adviser) {
-            Some(None) => {
-                (Level::Warning, "approvals: auto, but no model can be asked: everything waits for you".to_owned())
-            }
+            Some(None) => (
+                Level::Warning,
+                "approvals: auto, but no model is available: everything needs your approval".to_owned(),
+            ),
             Some(Some(adviser)) => (Level::Info, format!("approvals: auto, {adviser} approves low-risk commands")),
             None => (Level::Info, "approvals: auto, a model approves low-risk commands".to_owned()),
         },
-        Mode::Off => (
-            Level::Warning,
-            "approvals: yolo, only commands that always need a yes are asked about in this session".to_owned(),
-        ),
+        Mode::Off => {
+            (Level::Warning, "approvals: yolo, only commands that always ask still ask in this session".to_owned())
+        }
     };
     model.notices.about(model.now, level, About::Setting("approvals"), text);
 }

@@ -68,13 +68,10 @@ pub fn reopen(model: &mut Model) -> bool {
 fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
     let mut message = Vec::new();
     if ask.again {
-        message.push("The answer before was not taken.".to_owned());
+        message.push("The last answer was rejected.".to_owned());
     }
     if ask.stranger {
-        message.push(format!(
-            "{} is none of the system's programs that ask for passwords: it can do with the answer what it likes.",
-            name(ask)
-        ));
+        message.push(format!("{} is not a system password prompt: it can do anything with what you type.", name(ask)));
     }
     model.tab.modals.push(Modal::Input(InputModal {
         title: title(ask),
@@ -92,7 +89,7 @@ fn open(model: &mut Model, ask: &Ask, inert_until: i64) {
 /// Its words as the program's own, which cannot look like ours; its file, and the line that it belongs to.
 fn hint(ask: &Ask) -> String {
     let says = match &*ask.prompt {
-        "" => "says nothing more".to_owned(),
+        "" => "gives no prompt".to_owned(),
         prompt => format!("says: “{}”", prompt.replace(['“', '”'], "\"")),
     };
     let command: String = ask.command.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -159,7 +156,7 @@ fn put_aside(model: &mut Model, id: AskId) {
         model.now,
         Level::Warning,
         About::Input(process),
-        format!("⌨ {title}: {key} opens the field again"),
+        format!("⌨ {title}: {key} reopens the field"),
     );
 }
 
@@ -268,11 +265,11 @@ mod tests {
         let mut model = model();
         open(&mut model, &forged, 0);
         let Some(Modal::Input(card)) = model.tab.modals.last() else { panic!("no card") };
-        assert!(card.message.starts_with("/tmp/x/sudo is none of the system's programs"), "{}", card.message);
+        assert!(card.message.starts_with("/tmp/x/sudo is not a system password prompt"), "{}", card.message);
         let silent = Ask { prompt: String::new(), who: String::new(), path: None, ..known };
         assert_eq!(
             (title(&silent).as_str(), hint(&silent).as_str()),
-            ("a command asks for a password", "says nothing more\nfor sudo apt update")
+            ("a command asks for a password", "gives no prompt\nfor sudo apt update")
         );
     }
 

@@ -35,7 +35,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         }
     });
     let items = items.collect();
-    pickers::open(model, PickerKind::Backends, "Where commands run and files are", items);
+    pickers::open(model, PickerKind::Backends, "Choose where commands run", items);
     note(model);
 }
 
@@ -60,14 +60,14 @@ pub fn chosen(out: &mut Vec<Effect>, kind: &str) {
 fn about(kind: &str) -> (&'static str, &'static str) {
     match kind {
         "local" => ("this machine", ""),
-        "ssh" => ("a machine over OpenSSH", "ssh_host"),
+        "ssh" => ("a machine over SSH", "ssh_host"),
         "docker" | "podman" => ("a container", "docker_image"),
         "singularity" | "apptainer" => ("an instance", "singularity_image"),
         "kubernetes" => ("a pod", "kubernetes_pod"),
-        "slurm" => ("a job in a cluster", "slurm_args"),
-        "modal" => ("a sandbox of Modal", "modal_image"),
-        "daytona" => ("a sandbox of Daytona", "daytona_image"),
-        _ => ("a place of its own", ""),
+        "slurm" => ("a cluster job", "slurm_args"),
+        "modal" => ("a Modal sandbox", "modal_image"),
+        "daytona" => ("a Daytona sandbox", "daytona_image"),
+        _ => ("another backend", ""),
     }
 }
 

@@ -72,7 +72,7 @@ pub fn widen(model: &mut Model, by: i16) {
         None => {
             let keys = model.keymap.keys_for("toggle-sidebar");
             let how = keys.first().map(|key| format!(": {key} shows it")).unwrap_or_default();
-            model.notices.add(model.now, Level::Info, format!("the sidebar is not on the screen{how}"));
+            model.notices.add(model.now, Level::Info, format!("the sidebar is hidden{how}"));
         }
     }
 }

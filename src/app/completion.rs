@@ -99,8 +99,8 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
         Action::Indicator => words(schema::INDICATORS),
         Action::Export => words(&["md", "jsonl", "html", "sharegpt"]),
         Action::ProviderKey => model.choices.iter().map(|choice| (choice.provider.clone(), String::new())).collect(),
-        Action::SkinPicker => model.looks.skins.clone(),
-        Action::ThemePicker => model.looks.themes.clone(),
+        Action::SkinPicker => model.appearance.skins.clone(),
+        Action::ThemePicker => model.appearance.themes.clone(),
         Action::ModelPicker => model
             .choices
             .iter()

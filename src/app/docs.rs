@@ -7,23 +7,23 @@ use std::fmt::Write as _;
 
 /// The keys of vi's normal mode.
 pub const VI: &[(&str, &str)] = &[
-    ("h j k l", "left, down, up, right; past the first and the last line the earlier and later prompts"),
+    ("h j k l", "left, down, up, right; past the first or last line, the previous or next prompt"),
     ("w b e W B E", "words"),
     ("0 ^ $", "start, first letter and end of the line"),
-    ("gg G", "first and last line, or the one of the count"),
-    ("f F t T ; ,", "to a letter of the line, and again"),
-    ("d c y", "with a motion, a text object (iw aw i\" a( …) or doubled for lines"),
-    ("x X D C S s r ~ J", "single changes"),
-    ("p P Y", "put, and yank lines"),
+    ("gg G", "first and last line, or line N with a count"),
+    ("f F t T ; ,", "to a character in the line, and repeat"),
+    ("d c y", "with a motion, a text object (iw aw i\" a( …), or doubled for lines"),
+    ("x X D C S s r ~ J", "change single characters"),
+    ("p P Y", "paste, and yank lines"),
     ("i a I A o O", "insert mode"),
-    ("v V", "mark letters or lines, then a change"),
+    ("v V", "select characters or lines, then change them"),
     ("u Ctrl-R .", "undo, redo, repeat"),
-    (": / ?", "palette; a command or, in a text, find; help"),
+    (": / ?", "palette; a command, or find in a text; help"),
 ];
 
 /// What is typed at the start of a prompt, or in it.
 pub const TYPED: &[(&str, &str)] = &[
-    ("!command", "Run it in the agent's shell; the model sees it with the next prompt"),
+    ("!command", "Run it in the agent's shell; the model sees the result with the next prompt"),
     ("@path", "Name a file or folder, with completion"),
 ];
 
@@ -68,7 +68,7 @@ pub fn keys(keymap: &Keymap) -> Vec<Line> {
 /// `docs/KEYS.md`: every action, its keys and what it does.
 pub fn keys_markdown(keymap: &Keymap) -> String {
     let mut out = String::from(
-        "# Keys\n\nEvery action and the keys that call it. `keymap.yaml` in the home folder rebinds any of them by name.\n",
+        "# Keys\n\nEvery action and its keys. Rebind any of them by name in `keymap.yaml` in the home folder.\n",
     );
     for scope in Scope::ALL {
         let _ = write!(out, "\n## {}\n\n| action | keys | what it does |\n| --- | --- | --- |\n", scope.title());
@@ -89,7 +89,7 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
         });
         let _ = writeln!(out, "- `{}`: {}", context.name(), keys.collect::<Vec<_>>().join(", "));
     }
-    out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field but a masked one the modes of vi; the status bar names the mode and the cursor shows it. Esc closes a popup, else clears a selection, else leaves insert mode, else ends a begun command, else stops the turn; in a list it leaves insert mode first and closes then. Keys with Ctrl or Alt stay what they are, but for Ctrl-R, which redoes in normal mode. A new prompt begins in insert mode.\n\n");
+    out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field except a masked one vi modes; the status bar and the cursor show the mode. A new prompt starts in insert mode. Keys with Ctrl or Alt keep their meaning, except Ctrl-R, which redoes in normal mode.\n\nEsc closes a popup, else clears a selection, else leaves insert mode, else cancels a pending command, else stops the turn. In a list it leaves insert mode first, then closes.\n\n");
     for (keys, what) in VI {
         let keys: Vec<String> = keys.split(' ').map(|key| format!("`{key}`")).collect();
         let _ = writeln!(out, "- {}: {what}", keys.join(" "));
@@ -98,12 +98,12 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
 }
 
 /// What keys do to a command that runs, beside those of the table.
-const STOPPED: &str = "Ctrl-Z in a command that you took over stops it, as in a shell: its row says *stopped*, the agent is told and goes on, and `take-over` continues it. `forget-process` also removes a row that is shown as running while no such process is known.";
+const STOPPED: &str = "Ctrl-Z in a command you took over stops it, as in a shell: its row says *stopped*, the agent is notified and continues, and `take-over` resumes the command. `forget-process` also removes a running row that has no process behind it.";
 
 /// `docs/COMMANDS.md`: every slash command.
 pub fn commands_markdown() -> String {
     let mut out = String::from(
-        "# Slash commands\n\nTyped in the composer. Every skill is a command too.\n\n| command | also | what it does |\n| --- | --- | --- |\n",
+        "# Slash commands\n\nType them in the composer. Every skill is a command too.\n\n| command | also | what it does |\n| --- | --- | --- |\n",
     );
     for (entry, slash) in ACTIONS.iter().filter_map(|entry| entry.slash.map(|slash| (entry, slash))) {
         let mut call = format!("/{} {}", slash.name, escape(slash.argument));

@@ -95,14 +95,14 @@ pub fn put_aside(model: &mut Model, out: &mut Vec<Effect>) {
 /// Says that a draft went on the ring, and what brings it back.
 pub fn said_aside(model: &mut Model) {
     let keys = model.keymap.keys_for("draft-previous");
-    let how = keys.first().map(|keys| format!(": {keys} brings it back")).unwrap_or_default();
-    model.notices.add(model.now, Level::Info, format!("draft put aside{how}"));
+    let how = keys.first().map(|keys| format!(": {keys} restores it")).unwrap_or_default();
+    model.notices.add(model.now, Level::Info, format!("draft stashed{how}"));
 }
 
 /// Brings the newest draft of the ring back; the text that stands there goes to its other end.
 pub fn previous(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(draft) = model.tab.composer.drafts.pop() else {
-        model.notices.add(model.now, Level::Info, "no draft was put aside");
+        model.notices.add(model.now, Level::Info, "no stashed draft");
         return;
     };
     if !model.tab.composer.area.is_empty() {

@@ -68,7 +68,7 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, St
             model.tab.composer.completion = None;
         }
         Err(error) => {
-            model.notices.add(model.now, Level::Warning, format!("the prompt is as it was: {error}"));
+            model.notices.add(model.now, Level::Warning, format!("the prompt is unchanged: {error}"));
         }
     }
 }
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_failure_keeps_the_draft_and_says_so() {
         let mut model = editing("draft");
-        update(&mut model, 0, Msg::Edited(Err("vi ended with exit 1".into())));
+        update(&mut model, 0, Msg::Edited(Err("vi exited with 1".into())));
         assert_eq!(composer::text(&model.tab.composer), "draft");
-        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("exit 1")));
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("exited with 1")));
         assert_eq!(model.tab.focus, Pane::Composer);
     }
 

@@ -73,6 +73,33 @@ pub enum ServerOrder {
     LeaveLogin,
 }
 
+/// Text about something, to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// What was decided about calls; the argument chooses rows.
+    Approvals,
+    /// The configuration file, without keys.
+    Config,
+    /// What fills the context window.
+    Context,
+    /// What changed in the folder of the session, as git tells it.
+    Diff,
+    /// What is set up and what is missing.
+    Doctor,
+    /// Writes the session to a file and says where; the argument is a format or a path.
+    Export,
+    /// What the agent remembers.
+    Memory,
+    /// One MCP server; the argument names it.
+    Server,
+    /// The skills that there are.
+    Skills,
+    /// The tools of the session.
+    Tools,
+    /// Tokens and their price.
+    Usage,
+}
+
 /// Work outside the UI.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadRequest {
@@ -86,7 +113,7 @@ pub enum LoadRequest {
     },
     Knowledge,
     /// A skin or theme by name, for the preview or for good; `save` writes it to the config.
-    Look {
+    Appearance {
         skin: Option<String>,
         theme: Option<String>,
         save: bool,
@@ -115,9 +142,9 @@ pub enum LoadRequest {
     RewindPreview {
         item: crate::protocol::ItemId,
     },
-    /// Text for a slash command: the command's name and argument.
+    /// Text for a slash command with its argument.
     Report {
-        name: String,
+        report: Report,
         argument: String,
     },
     /// A prompt of an MCP server, filled in.

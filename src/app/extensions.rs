@@ -76,7 +76,7 @@ pub fn trust(model: &mut Model) {
     if model.extensions.card.is_some() {
         open(model, model.now);
     } else {
-        model.notices.add(model.now, Level::Info, "nothing here waits for a look");
+        model.notices.add(model.now, Level::Info, "nothing here needs review");
     }
 }
 
@@ -101,11 +101,11 @@ pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     }
 }
 
-/// Not now: nothing of it runs.
+/// Not now: nothing here runs.
 pub fn put_aside(model: &mut Model) {
     if let Some(Modal::Trust(modal)) = model.tab.modals.pop() {
         model.extensions.aside = Some(modal.card);
-        model.notices.add(model.now, Level::Info, "nothing of it runs; /trust shows it again");
+        model.notices.add(model.now, Level::Info, "nothing here runs; /trust shows it again");
     }
 }
 
@@ -115,7 +115,7 @@ pub fn trusted(model: &mut Model, out: &mut Vec<Effect>, result: Result<(), Stri
         Ok(()) => {
             // Settings of the project count from now on, too.
             out.push(Effect::Agent(AgentCommand::Reload));
-            model.notices.add(model.now, Level::Info, "trusted as it was shown");
+            model.notices.add(model.now, Level::Info, "trusted as shown");
         }
         Err(error) => model.notices.add(model.now, Level::Error, error),
     }
@@ -141,7 +141,7 @@ pub fn answered(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Re
             if !prompt.trim().is_empty() {
                 turn::say(model, out, prompt);
             } else if text.trim().is_empty() {
-                model.notices.add(model.now, Level::Info, format!("/{name} is done"));
+                model.notices.add(model.now, Level::Info, format!("/{name} finished"));
             }
         }
         Err(error) => model.notices.add(model.now, Level::Error, format!("/{name}: {error}")),
@@ -159,7 +159,7 @@ fn plugin_lines(extensions: &Extensions) -> Vec<Line> {
         plugin(row, &mut lines);
     }
     if lines.is_empty() {
-        let text = "No plugins. `hermes plugins create NAME` makes one, `hermes plugins install pip:NAME` brings one.";
+        let text = "No plugins. Create one with `hermes plugins create NAME`, or install one with `hermes plugins install pip:NAME`.";
         lines.push(words(text, Role::Dim));
     }
     lines
@@ -208,7 +208,7 @@ fn hook_lines(extensions: &Extensions) -> Vec<Line> {
     let mut lines: Vec<Line> = extensions.hooks.iter().flat_map(hook).collect();
     lines.extend(extensions.problems.iter().map(|problem| marked("⚠ ", problem)));
     if lines.is_empty() {
-        lines.push(words("No hooks. `hooks:` in config.yaml runs commands at events: docs/PLUGINS.md", Role::Dim));
+        lines.push(words("No hooks. Add commands under `hooks:` in config.yaml: docs/PLUGINS.md", Role::Dim));
     }
     lines
 }
@@ -228,11 +228,11 @@ fn hook(row: &HookRow) -> Vec<Line> {
         Span::new(format!("  {from}"), Role::Dim),
     ];
     if !row.allowed {
-        spans.push(Span::new(" · does not run before you say yes: /trust", Role::Careful));
+        spans.push(Span::new(" · needs your approval: /trust", Role::Careful));
     }
     let mut lines = vec![Line { spans, ..Line::default() }];
     if !row.drift.is_empty() {
-        lines.push(words(format!("    its script changed since you said yes ({})", row.drift), Role::Careful));
+        lines.push(words(format!("    its script changed since you approved it ({})", row.drift), Role::Careful));
     }
     lines
 }
@@ -252,12 +252,12 @@ fn lines(card: &TrustCard) -> Vec<Line> {
     if let Some(project) = &card.project {
         out.push(words(project.dir.display().to_string(), Role::Strong));
         out.push(words(
-            "Nothing of this folder runs before you say yes, and nothing that changes after it.",
+            "Nothing in this folder runs until you trust it, and nothing that changes afterwards.",
             Role::Dim,
         ));
         out.push(Line::default());
         if !project.listed && !project.settings.is_empty() {
-            out.push(words("Settings of its hermes.yaml", Role::Heading(2)));
+            out.push(words("Settings in its hermes.yaml", Role::Heading(2)));
             out.extend(project.settings.iter().map(|text| words(format!("  {}", visible(text)), Role::Text)));
             out.push(Line::default());
         }
@@ -285,7 +285,7 @@ fn lines(card: &TrustCard) -> Vec<Line> {
         }
     }
     if !card.hooks.is_empty() {
-        out.push(words("Hooks of your config.yaml that have not run yet", Role::Heading(2)));
+        out.push(words("Hooks in your config.yaml that have not run yet", Role::Heading(2)));
         let rows = card.hooks.iter().map(|(event, command)| {
             let spans = vec![Span::new(format!("  {event}  "), Role::Dim), Span::new(visible(command), Role::Text)];
             Line { spans, ..Line::default() }
@@ -298,7 +298,7 @@ fn lines(card: &TrustCard) -> Vec<Line> {
 fn difference(before: &str, after: &str, out: &mut Vec<Line>) {
     let diff = TextDiff::from_lines(before, after);
     if before == after {
-        out.push(words("  what changed lies behind what is shown of it here", Role::Careful));
+        out.push(words("  the change is in a part not shown here", Role::Careful));
     }
     for (index, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if index > 0 {

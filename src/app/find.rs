@@ -70,7 +70,7 @@ fn show(model: &mut Model) {
 pub fn done(model: &mut Model) {
     match &model.tab.transcript.find {
         Some(find) if find.hits.is_empty() => {
-            model.notices.add(model.now, Level::Info, format!("nothing found for \"{}\"", find.query));
+            model.notices.add(model.now, Level::Info, format!("no matches for \"{}\"", find.query));
             model.tab.transcript.find = None;
         }
         Some(_) => focus::set(model, Pane::Conversation),

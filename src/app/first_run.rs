@@ -162,7 +162,7 @@ pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outco
 pub fn key_saved(model: &mut Model, out: &mut Vec<Effect>, provider: &str, result: Result<(), String>) {
     match result {
         Ok(()) => {
-            model.notices.add(model.now, Level::Info, format!("the key for {provider} is stored"));
+            model.notices.add(model.now, Level::Info, format!("stored the key for {provider}"));
             out.push(Effect::Agent(AgentCommand::Reload));
             if modals::key_field(model, provider).is_some() {
                 model.tab.modals.pop();

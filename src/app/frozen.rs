@@ -1,4 +1,4 @@
-//! The card of a policy that somebody changed on disk: what is different, and two answers. Until one is given nothing
+//! The card of a policy that someone changed on disk: what is different, and two answers. Until one is given nothing
 //! passes by a rule or mode.
 
 use super::action::Action;
@@ -18,12 +18,12 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<PolicyChan
     model.tab.policy.aside = false;
     if std::mem::take(&mut model.tab.policy.taking) && model.tab.policy.changes.is_empty() {
         out.push(Effect::Server(ServerOrder::Reload(ReadWhy::Changed)));
-        model.notices.add(model.now, Level::Info, "the policy on disk holds now");
+        model.notices.add(model.now, Level::Info, "using the new policy");
     }
     model.tab.modals.retain(|modal| !matches!(modal, Modal::PolicyChanged(_)));
     super::servers::refresh(model);
     if !model.tab.policy.changes.is_empty() && !model.window_focused {
-        out.push(Effect::Notify("the policy changed on disk: nothing passes without a question".into()));
+        out.push(Effect::Notify("policy file changed: everything asks until you review it".into()));
     }
 }
 
@@ -56,7 +56,7 @@ fn open(model: &mut Model, inert_until: i64) {
 /// `/policy`: the card again, or that there is nothing to look at.
 pub fn show(model: &mut Model) {
     if model.tab.policy.changes.is_empty() {
-        model.notices.add(model.now, Level::Info, "the policy is as this session read it");
+        model.notices.add(model.now, Level::Info, "the policy has not changed since this session read it");
     } else {
         open(model, model.now);
     }
@@ -98,7 +98,7 @@ pub fn put_aside(model: &mut Model) {
     if let Some(Modal::PolicyChanged(_)) = model.tab.modals.last() {
         model.tab.modals.pop();
         model.tab.policy.aside = true;
-        let text = "every dangerous command asks until you decide; /policy shows the change again";
+        let text = "every dangerous command asks until you decide; /policy shows the change";
         model.notices.add(model.now, Level::Warning, text);
     }
 }
@@ -113,7 +113,7 @@ fn answer(model: &mut Model, out: &mut Vec<Effect>, about: fn(String) -> PolicyA
         // It is told when it was taken.
         PolicyAnswer::Take(_) => model.tab.policy.taking = true,
         PolicyAnswer::Keep(_) => {
-            let text = "this session keeps the policy that it began with; /reload takes the new one";
+            let text = "this session keeps the old policy; /reload applies the new one";
             model.notices.add(model.now, Level::Info, text);
         }
     }
@@ -123,8 +123,7 @@ fn answer(model: &mut Model, out: &mut Vec<Effect>, about: fn(String) -> PolicyA
 /// The text of the card. Lines of a difference begin with two blanks: they stand as they are.
 fn lines(changes: &[PolicyChange]) -> Vec<Line> {
     let line = |text: &str, role: Role| Line { spans: vec![Span::new(text, role)], ..Line::default() };
-    let intro = "Something outside of this program changed what decides what is asked and what may run. Until you decide, \
-                 nothing passes by a rule, by smart mode or by yolo.";
+    let intro = "Something outside Hermes changed your permissions. Until you decide, rules, auto mode and yolo approve nothing.";
     let mut out = vec![line(intro, Role::Text)];
     for change in changes {
         out.push(Line::default());

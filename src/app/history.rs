@@ -96,7 +96,7 @@ pub fn leave(model: &mut Model) {
 /// The picker of earlier prompts, newest first.
 pub fn search(model: &mut Model) {
     let entries = model.tab.composer.history.entries.iter().rev().map(|text| item(text)).collect();
-    pickers::open(model, PickerKind::History, "Earlier prompts", entries);
+    pickers::open(model, PickerKind::History, "Prompt history", entries);
 }
 
 fn item(text: &str) -> PickItem {

@@ -1,9 +1,10 @@
 //! The state of the screen and the only code that changes it: `update(&mut Model, now, Msg) -> Vec<Effect>`.
 //!
-//! Pure: no I/O, clock, tokio, terminal or SQL. Messages are facts, effects are orders; the runtime carries them out.
+//! Pure: no I/O, clock, tokio, terminal or SQL. Messages are facts, effects are orders that the runtime executes.
 
 pub mod action;
 pub mod answers;
+pub mod appearance;
 pub mod approvals;
 mod asks;
 mod backends;
@@ -28,7 +29,6 @@ pub mod hint;
 pub mod history;
 pub mod items;
 pub mod keys;
-pub mod looks;
 pub mod marking;
 pub mod modals;
 pub mod model;

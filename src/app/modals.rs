@@ -300,7 +300,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             // a failed try was shown; Enter again means it
             let again = !message.is_empty();
             *busy = true;
-            *message = if again { "storing it".into() } else { "trying it with one call".into() };
+            *message = if again { "storing…".into() } else { "testing it with one call".into() };
             let request =
                 if again { LoadRequest::SaveKey { provider, key } } else { LoadRequest::TryKey { provider, key } };
             out.push(Effect::Load(request));

@@ -22,7 +22,7 @@ pub mod types;
 use crate::app::msg::ModelChoice;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub struct Model {
     pub chord: Option<Chord>,
     pub config: Arc<Config>,
     /// Skin and theme, resolved.
-    pub look: Arc<Look>,
+    pub look: Arc<Appearance>,
     /// What the last frame put where.
     pub layout: layout::Layout,
     pub mouse_captured: bool,
@@ -78,7 +78,7 @@ pub struct Model {
     pub choices: Vec<ModelChoice>,
     /// Models used lately, newest last.
     pub recent_models: Vec<String>,
-    pub looks: Looks,
+    pub appearance: Looks,
     /// Words of tools for calls of a resumed session, by tool name.
     pub tool_words: Arc<BTreeMap<String, ToolWords>>,
     /// The time of the earliest wake-up that was asked for and has not come.
@@ -121,7 +121,7 @@ pub struct Looks {
     pub skins: Vec<(String, String)>,
     pub themes: Vec<(String, String)>,
     /// What Esc brings back while a preview is shown.
-    pub before: Option<Arc<Look>>,
+    pub before: Option<Arc<Appearance>>,
     /// The name that was asked for last; other answers come too late.
     pub wanted: Option<String>,
     /// `skin-next` waits for the list.

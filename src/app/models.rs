@@ -67,7 +67,7 @@ fn ways() -> [PickItem; 2] {
     };
     [
         way("A provider…", "paste a key (/login)", SIGN_IN),
-        way("My own server…", "an address, and a key if it wants one", OWN_SERVER),
+        way("My own server…", "an address, and a key if needed", OWN_SERVER),
     ]
 }
 
@@ -108,7 +108,7 @@ fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     }
     remember(model, name);
     if super::turn::is_running(model) {
-        model.notices.add(model.now, Level::Info, format!("{name} from the next step on"));
+        model.notices.add(model.now, Level::Info, format!("{name} from the next step"));
     }
 }
 
@@ -137,7 +137,7 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
     let at = ring.iter().position(|name| name == current);
     match at.map_or(ring.first(), |at| ring.get((at + 1) % ring.len())).filter(|name| *name != current).cloned() {
         Some(name) => set(model, out, &name),
-        None => model.notices.add(model.now, Level::Info, "no other model was used yet: choose one first"),
+        None => model.notices.add(model.now, Level::Info, "no other model used yet: choose one first"),
     }
 }
 
@@ -178,7 +178,7 @@ pub fn step_effort(model: &mut Model, out: &mut Vec<Effect>, by: isize) {
 pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     let Some((name, effort)) = EFFORTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
         let names = EFFORTS.map(|(name, _)| name).join(", ");
-        model.notices.add(model.now, Level::Info, format!("effort is one of {names}"));
+        model.notices.add(model.now, Level::Info, format!("effort must be one of {names}"));
         return;
     };
     if let Some(session) = &mut model.tab.session {

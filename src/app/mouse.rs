@@ -227,7 +227,7 @@ fn drag_conversation(model: &mut Model, event: Mouse, from: Spot, grain: Grain) 
 pub fn release(model: &mut Model, out: &mut Vec<Effect>) {
     model.mouse_captured = !model.mouse_captured;
     out.push(Effect::Mouse(model.mouse_captured));
-    let text = if model.mouse_captured { "the mouse is ours again" } else { "the mouse is the terminal's" };
+    let text = if model.mouse_captured { "mouse capture on" } else { "mouse capture off" };
     model.notices.about(model.now, Level::Info, About::Setting("mouse"), text);
 }
 

@@ -80,7 +80,7 @@ pub enum LoadReply {
     /// Memory, skills and context files that the prompt was made of.
     Knowledge(crate::app::model::sidebar::Knowledge),
     /// A look (skin and theme) ready to use.
-    Look { name: String, result: Result<crate::config::skin::Look, String> },
+    Appearance { name: String, result: Result<crate::config::skin::Appearance, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
     /// Files of the session that differ from what its tools found: path, lines added and removed.

@@ -16,8 +16,8 @@ const PROVIDER: &str = "custom";
 /// Opens the field for an address, with the one of the config.
 pub fn ask(model: &mut Model) {
     let text = model.config.model.base_url.clone();
-    let hint = "Ollama, llama.cpp, vLLM, LM Studio or any server that speaks OpenAI's or Anthropic's dialect: \
-                127.0.0.1:8080, https://models.example.com/v1. It is asked for its models.";
+    let hint = "Ollama, llama.cpp, vLLM, LM Studio or any OpenAI- or Anthropic-compatible server: \
+                127.0.0.1:8080, https://models.example.com/v1. Hermes asks it for its models.";
     field(model, "Address of your server", hint, text, InputThen::Server);
 }
 
@@ -48,7 +48,7 @@ fn ask_key(model: &mut Model, base_url: String, message: &str) {
 
 fn ask_model(model: &mut Model, server: OwnServer) {
     let title = format!("Model at {}", server.base_url);
-    let hint = "The server has no list of models. Write the name of the one to use.";
+    let hint = "The server does not list its models. Enter the name of the one to use.";
     field(model, &title, hint, String::new(), InputThen::ServerModel(server));
 }
 
@@ -57,9 +57,9 @@ pub fn entered(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return };
     let text = input.text.trim().to_owned();
     let request = match &input.then {
-        InputThen::Server if text.is_empty() => return "write an address first".clone_into(&mut input.message),
+        InputThen::Server if text.is_empty() => return "enter an address first".clone_into(&mut input.message),
         InputThen::ServerKey(_) if text.is_empty() => return "paste the key first".clone_into(&mut input.message),
-        InputThen::ServerModel(_) if text.is_empty() => return "write a name first".clone_into(&mut input.message),
+        InputThen::ServerModel(_) if text.is_empty() => return "enter a name first".clone_into(&mut input.message),
         InputThen::Server => LoadRequest::TryServer { address: text, key: String::new() },
         InputThen::ServerKey(base_url) => LoadRequest::TryServer { address: base_url.clone(), key: text },
         InputThen::ServerModel(server) => LoadRequest::UseServer { server: server.clone(), model: text },
@@ -71,7 +71,7 @@ pub fn entered(model: &mut Model, out: &mut Vec<Effect>) {
         | InputThen::Ask(_) => return,
     };
     input.busy = true;
-    input.message = "asking the server".into();
+    input.message = "asking the server…".into();
     out.push(Effect::Load(request));
 }
 
@@ -84,7 +84,7 @@ fn offer(model: &mut Model, out: &mut Vec<Effect>, server: Server, key: String) 
     let own = OwnServer { base_url: server.base_url.clone(), key };
     match server.models.as_slice() {
         [] => {
-            let text = format!("{} has no model loaded: load one there, then choose it again", server.label());
+            let text = format!("{} has no model loaded: load one, then choose it again", server.label());
             model.notices.add(model.now, Level::Warning, text);
             out.push(Effect::Load(LoadRequest::FirstRun));
         }
@@ -142,8 +142,8 @@ pub fn tried(
     }
     match outcome {
         Ok(server) => offer(model, out, server, key),
-        Err(ServerRefused::Key(base_url)) if key.is_empty() => ask_key(model, base_url, "the server wants a key"),
-        Err(ServerRefused::Key(base_url)) => ask_key(model, base_url, "the server does not accept this key"),
+        Err(ServerRefused::Key(base_url)) if key.is_empty() => ask_key(model, base_url, "the server needs a key"),
+        Err(ServerRefused::Key(base_url)) => ask_key(model, base_url, "the server rejected this key"),
         Err(ServerRefused::NoList(base_url)) => ask_model(model, OwnServer { base_url, key }),
         Err(ServerRefused::Other(_)) => {}
     }
@@ -160,7 +160,7 @@ pub fn used(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Result
         model.tab.modals.pop();
     }
     if let Err(error) = result {
-        return model.notices.add(model.now, Level::Error, format!("the server was not saved: {error}"));
+        return model.notices.add(model.now, Level::Error, format!("could not save the server: {error}"));
     }
     model.first_choice = false;
     out.push(Effect::Agent(AgentCommand::Reload));
@@ -241,9 +241,9 @@ mod tests {
     fn a_wrong_address_stays_in_the_field_and_a_late_answer_opens_nothing() {
         let mut model = card(&[]);
         script(&mut model, "<down><ret>nowhere<ret>");
-        answer(&mut model, "", Err(ServerRefused::Other("nothing answers".into())));
+        answer(&mut model, "", Err(ServerRefused::Other("no answer".into())));
         let Some(Modal::Input(input)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
-        assert_eq!((input.text.as_str(), input.message.as_str(), input.busy), ("nowhere", "nothing answers", false));
+        assert_eq!((input.text.as_str(), input.message.as_str(), input.busy), ("nowhere", "no answer", false));
         script(&mut model, "<ret><esc>");
         assert_eq!(answer(&mut model, "", Ok(server(&["qwen"]))), [], "it was left");
         assert!(model.tab.modals.is_empty());

@@ -5,7 +5,7 @@ use super::action::{self, ACTIONS, Action, Entry, Scope};
 use super::effect::{Effect, LoadRequest};
 use super::model::modal::{PickItem, PickerKind};
 use super::model::{Model, TurnStatus};
-use super::{composer, docs, looks, pickers, run, turn, uses};
+use super::{appearance, composer, docs, pickers, run, turn, uses};
 use crate::exec::ProcessState;
 use crate::text::width::width;
 use std::cmp::Reverse;
@@ -50,7 +50,7 @@ impl Group {
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
     let items = items(model);
     pickers::open(model, PickerKind::Palette, "Commands", items);
-    if model.looks.skins.is_empty() {
+    if model.appearance.skins.is_empty() {
         out.push(Effect::Load(LoadRequest::Looks));
     }
 }
@@ -85,9 +85,10 @@ fn items(model: &Model) -> Vec<PickItem> {
         };
         rows.push((group, item(model, entry)));
     }
-    for (group, title, prefix, names) in
-        [(Group::Skins, "Skin", SKIN, &model.looks.skins), (Group::Themes, "Theme", THEME, &model.looks.themes)]
-    {
+    for (group, title, prefix, names) in [
+        (Group::Skins, "Skin", SKIN, &model.appearance.skins),
+        (Group::Themes, "Theme", THEME, &model.appearance.themes),
+    ] {
         let look = |(name, _): &(String, String)| PickItem {
             label: format!("{title}: {name}"),
             detail: format!("/{}", prefix.trim_end()),
@@ -246,10 +247,10 @@ pub fn commands(model: &Model) -> Vec<(String, String)> {
 /// Runs what was chosen. A command that needs text is put before the composer's caret.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
     if let Some(name) = value.strip_prefix(SKIN) {
-        return looks::take_skin(model, out, name);
+        return appearance::take_skin(model, out, name);
     }
     if let Some(name) = value.strip_prefix(THEME) {
-        return looks::take_theme(model, out, name);
+        return appearance::take_theme(model, out, name);
     }
     let Some(action) = action::Action::from_name(value) else {
         return write(model, out, &format!("{value} "));
@@ -321,9 +322,9 @@ mod tests {
         let effects = script(&mut model, "<C-p>");
         assert!(effects.contains(&Effect::Load(LoadRequest::Looks)), "{effects:?}");
         let named = |name: &str| vec![(name.to_owned(), String::new())];
-        looks::listed(&mut model, &mut Vec::new(), named("ares"), named("daylight"));
+        appearance::listed(&mut model, &mut Vec::new(), named("ares"), named("daylight"));
         let effects = script(&mut model, "daylight<ret>");
-        let look = LoadRequest::Look { skin: None, theme: Some("daylight".into()), save: true };
+        let look = LoadRequest::Appearance { skin: None, theme: Some("daylight".into()), save: true };
         assert_eq!(effects.last(), Some(&Effect::Load(look)));
     }
 

@@ -43,7 +43,7 @@ fn told(row: &RuleRow, takes: Option<&str>) -> String {
     let parts: Vec<&str> = [&row.scope, &row.end, &row.who].into_iter().map(String::as_str).collect();
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let last = match row.of_session {
-        true => "ends with the session; /new begins one without it".to_owned(),
+        true => "ends with the session; /new starts one without it".to_owned(),
         false => match takes {
             Some(key) => format!("{key} takes it back · {}", row.place),
             None => row.place.clone(),
@@ -115,9 +115,7 @@ pub fn note(model: &mut Model) {
                 match (row, known.problems.first()) {
                     (_, Some(problem)) => format!("⚠ {problem}"),
                     (Some(row), None) => told(row, takes.as_deref()),
-                    (None, None) => {
-                        "no rules: what is not harmless is asked about. An answer that lasts makes one".into()
-                    }
+                    (None, None) => "no rules: risky commands ask; answering \"always\" adds a rule".into(),
                 }
             }
         };
@@ -129,18 +127,13 @@ pub fn note(model: &mut Model) {
 pub fn chosen(model: &mut Model, value: &str) {
     let Some(row) = model.permissions.rows.iter().find(|row| row.number.to_string() == value).cloned() else { return };
     if row.of_session {
-        let text = format!("{} was allowed for this session and ends with it; /new begins one without it", row.rule);
+        let text = format!("{} was allowed for this session and ends with it; /new starts one without it", row.rule);
         return model.notices.add(model.now, Level::Info, text);
     }
     let text = format!("{}: {}\n{} · {}", row.rule, row.action, row.scope, row.place);
-    let loosens = if row.action == "allow" { "" } else { "\nWithout it, what it kept back may run." };
+    let loosens = if row.action == "allow" { "" } else { "\nWithout it, commands it blocked may run." };
     let then = ConfirmThen::Revoke(Box::new(row));
-    model.tab.modals.push(Modal::Confirm(Confirm::new(
-        "Take a rule back",
-        format!("{text}{loosens}"),
-        "Take it back",
-        then,
-    )));
+    model.tab.modals.push(Modal::Confirm(Confirm::new("Revoke a rule", format!("{text}{loosens}"), "Revoke", then)));
 }
 
 /// A yes.
@@ -200,7 +193,7 @@ mod tests {
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         let labels: Vec<&str> = picker.items.iter().map(|item| item.label.as_str()).collect();
         assert_eq!(labels, ["✓ allow terminal(git push *)", "✗ deny  browser.*", "✓ allow recursive delete"]);
-        let told = "allow terminal(git push *)\neverywhere\nEnter takes it back · /h/permissions.yaml:1";
+        let told = "allow terminal(git push *)\neverywhere\nEnter revokes it · /h/permissions.yaml:1";
         assert_eq!(footnote(&model), told);
     }
 

@@ -8,7 +8,9 @@ use super::keys::Press;
 use super::modals::{self, Move};
 use super::model::Model;
 use super::model::modal::{Modal, PickItem, Picker, PickerKind};
-use super::{approvals, backends, history, looks, models, own_server, palette, permissions, servers, tabs, toolsets};
+use super::{
+    appearance, approvals, backends, history, models, own_server, palette, permissions, servers, tabs, toolsets,
+};
 
 /// Opens a picker with its rows; the current one is selected.
 pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickItem>) {
@@ -146,8 +148,8 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Picker(picker)) = model.tab.modals.last() else { return };
     let Some(value) = chosen(picker).map(|item| item.value.clone()) else { return };
     match picker.kind {
-        PickerKind::Skin => looks::preview_skin(model, out, &value),
-        PickerKind::Theme => looks::preview_theme(model, out, &value),
+        PickerKind::Skin => appearance::preview_skin(model, out, &value),
+        PickerKind::Theme => appearance::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Backends => backends::note(model),
@@ -167,7 +169,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn cancel(model: &mut Model) {
     if let Some(Modal::Picker(picker)) = model.tab.modals.pop() {
         match picker.kind {
-            PickerKind::Skin | PickerKind::Theme => looks::restore(model),
+            PickerKind::Skin | PickerKind::Theme => appearance::restore(model),
             PickerKind::Palette
             | PickerKind::Help
             | PickerKind::Model
@@ -202,8 +204,8 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Help if value.is_empty() => {}
         PickerKind::Palette | PickerKind::Help => palette::chosen(model, out, &value),
         PickerKind::Model => models::chosen(model, out, &value),
-        PickerKind::Skin => looks::take_skin(model, out, &value),
-        PickerKind::Theme => looks::take_theme(model, out, &value),
+        PickerKind::Skin => appearance::take_skin(model, out, &value),
+        PickerKind::Theme => appearance::take_theme(model, out, &value),
         PickerKind::Served => own_server::picked(model, out, &value),
         PickerKind::Provider => models::provider_chosen(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),

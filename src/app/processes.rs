@@ -1,4 +1,4 @@
-//! Running commands and the terminal pane: what opens by itself closes by itself, what the person touched stays.
+//! Running commands and the terminal pane: what opens by itself closes by itself, what the user touched stays.
 
 use super::action::Action;
 use super::editor;
@@ -121,7 +121,7 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     let log = model.tab.processes.rows.iter().find(|row| row.id == id).map(|row| row.vitals.log);
     if log == Some(LogState::Failed) && before.as_ref().is_none_or(|before| before.vitals.log != LogState::Failed) {
         let text = format!(
-            "no room for the output of {} on the disk: it goes on, and its beginning and end are kept in memory",
+            "disk full: {} keeps running, but only the start and end of its output are kept, in memory",
             short(&command)
         );
         model.notices.add(model.now, Level::Warning, text);
@@ -131,12 +131,12 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
     let told = row.filter(|row| was != Some((row.vitals.origin, row.vitals.away.is_some()))).and_then(|row| {
         match (row.vitals.origin, &row.vitals.place, &row.vitals.away) {
             (Origin::Ours, ..) => None,
-            (Origin::Earlier, None, _) => Some("still runs, from an earlier session".to_owned()),
-            (Origin::Earlier, Some(place), _) => Some(format!("still runs on {place}, from an earlier session")),
+            (Origin::Earlier, None, _) => Some("is still running, from an earlier session".to_owned()),
+            (Origin::Earlier, Some(place), _) => Some(format!("is still running on {place}, from an earlier session")),
             // Whether it is there is told when it is known.
             (Origin::Elsewhere, Some(_), None) => None,
             (Origin::Elsewhere, _, Some(away)) => Some(format!("is {away}")),
-            (Origin::Elsewhere, None, None) => Some("is of another machine or container, and only shown".to_owned()),
+            (Origin::Elsewhere, None, None) => Some("runs on another host: view only".to_owned()),
         }
     });
     if let Some(told) = told {
@@ -228,19 +228,19 @@ fn exited(model: &mut Model, info: ProcessInfo) {
         model.tab.processes.pane.ended_at = Some(model.now);
         focus::set(model, Pane::Composer);
         if !is_editor {
-            model.notices.add(model.now, Level::Info, "the command ended: keys are yours again");
+            model.notices.add(model.now, Level::Info, "the command exited: keys go to Hermes again");
         }
     }
     if background {
         let (level, how) = match exit.reason {
-            ExitReason::Unseen => (Level::Warning, ": it is not known how".to_owned()),
+            ExitReason::Unseen => (Level::Warning, " (exit status unknown)".to_owned()),
             ExitReason::HungUp => (Level::Warning, " when the window was closed".to_owned()),
             // By a person's hand, or the agent's: nothing to warn of.
             ExitReason::Killed | ExitReason::Stopped => (Level::Info, String::new()),
             _ if exit.code == 0 => (Level::Info, ": exit 0".to_owned()),
             _ => (Level::Warning, format!(": exit {}", exit.code)),
         };
-        model.notices.add(model.now, level, format!("{} ended{how}", short(&command)));
+        model.notices.add(model.now, level, format!("{} exited{how}", short(&command)));
     }
     if shown {
         super::shown::close_if_empty(model);
@@ -346,7 +346,7 @@ pub fn watch(model: &mut Model, out: &mut Vec<Effect>) {
 pub fn toggle(model: &mut Model) {
     let open = !model.tab.processes.pane.open;
     if open && model.tab.processes.rows.is_empty() {
-        model.notices.add(model.now, Level::Info, "no command runs");
+        model.notices.add(model.now, Level::Info, "no command is running");
         return;
     }
     let pane = &mut model.tab.processes.pane;
@@ -359,7 +359,7 @@ pub fn toggle(model: &mut Model) {
 pub fn next(model: &mut Model, by: isize) {
     let rows = &model.tab.processes.rows;
     if rows.is_empty() {
-        model.notices.add(model.now, Level::Info, "no command runs");
+        model.notices.add(model.now, Level::Info, "no command is running");
         return;
     }
     let at = rows.iter().position(|row| Some(&row.id) == model.tab.processes.pane.shown.as_ref());
@@ -408,7 +408,7 @@ pub fn show_process(model: &mut Model, id: ProcessId) {
 /// `/processes`: the pane, with the focus.
 pub fn show(model: &mut Model) {
     if model.tab.processes.rows.is_empty() {
-        model.notices.add(model.now, Level::Info, "no command runs");
+        model.notices.add(model.now, Level::Info, "no command is running");
         return;
     }
     model.tab.processes.pane.open = true;
@@ -432,7 +432,7 @@ fn at_an_ended_one(model: &Model) -> bool {
 /// All keys go to the shown program.
 pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if at_an_ended_one(model) {
-        model.notices.add(model.now, Level::Info, "this command has ended: nothing reads what is typed");
+        model.notices.add(model.now, Level::Info, "this command has exited; it can't take input");
         return;
     }
     if says_elsewhere(model) {
@@ -441,7 +441,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     if !shown(model).is_some_and(is_running) {
         let newest = model.tab.processes.rows.iter().rev().find(|row| is_running(row)).map(|row| row.id.clone());
         let Some(id) = newest else {
-            model.notices.add(model.now, Level::Info, "no command runs that could be typed into");
+            model.notices.add(model.now, Level::Info, "no running command takes input");
             return;
         };
         show_tab(model, Some(id));
@@ -453,7 +453,7 @@ pub fn take_over(model: &mut Model, out: &mut Vec<Effect>) {
     pane.open = true;
     pane.touched = true;
     if earlier {
-        model.notices.add(model.now, Level::Info, "it is of an earlier session: it cannot be typed into");
+        model.notices.add(model.now, Level::Info, "it is from an earlier session: no typing");
         return focus::set(model, Pane::Terminal);
     }
     if let Some(id) = pane.shown.clone().filter(|_| stopped) {
@@ -544,7 +544,7 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
         .map(|row| row.id.clone());
     match shown.or_else(|| foreground(model).last().map(|row| row.id.clone())) {
         Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
-        None => model.notices.add(model.now, Level::Info, "no foreground command runs"),
+        None => model.notices.add(model.now, Level::Info, "no foreground command is running"),
     }
 }
 
@@ -555,8 +555,8 @@ fn says_elsewhere(model: &mut Model) -> bool {
     let Some(Vitals { place, away, .. }) = row.map(|row| row.vitals.clone()) else { return false };
     let told = match (place, away) {
         (_, Some(away)) => format!("it is {away}"),
-        (Some(place), None) => format!("it is on {place}, and being looked for"),
-        (None, None) => "it is of another machine or container: it is only shown".to_owned(),
+        (Some(place), None) => format!("it is on {place}, reconnecting"),
+        (None, None) => "it runs on another host: view only".to_owned(),
     };
     model.notices.add(model.now, Level::Info, told);
     true
@@ -568,16 +568,16 @@ pub fn ask_kill(model: &mut Model) {
         return;
     }
     if at_an_ended_one(model) {
-        model.notices.add(model.now, Level::Info, "this command has ended already");
+        model.notices.add(model.now, Level::Info, "this command has already exited");
         return;
     }
     let newest = || model.tab.processes.rows.iter().rev().find(|row| is_running(row));
     let Some(row) = shown(model).filter(|row| is_running(row)).or_else(newest) else {
-        model.notices.add(model.now, Level::Info, "no command runs");
+        model.notices.add(model.now, Level::Info, "no command is running");
         return;
     };
     let confirm =
-        Confirm::new("End a command", row.command.clone(), "End it", ConfirmThen::KillProcess(row.id.clone()));
+        Confirm::new("Kill a command", row.command.clone(), "Kill it", ConfirmThen::KillProcess(row.id.clone()));
     model.tab.modals.push(Modal::Confirm(confirm));
 }
 

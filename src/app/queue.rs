@@ -112,7 +112,7 @@ pub fn steer_first(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 fn say_it_is_given(model: &mut Model) {
-    model.notices.about(model.now, Level::Info, About::Steer, "given to the running turn at its next step");
+    model.notices.about(model.now, Level::Info, About::Steer, "sends to the running turn at its next step");
 }
 
 /// Gives a prompt to the running turn. It is kept until the turn has heard it.
@@ -178,7 +178,7 @@ pub fn command(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
 /// The strip of queued prompts gets the keys.
 pub fn strip(model: &mut Model) {
     if model.tab.queue.is_empty() {
-        model.notices.add(model.now, Level::Info, "nothing is queued");
+        model.notices.add(model.now, Level::Info, "the queue is empty");
     } else {
         focus::set(model, Pane::Queue);
     }

@@ -1,4 +1,4 @@
-//! Leaving: what still runs is shown, and for each command in the background the person says whether it goes on.
+//! Leaving: what still runs is shown, and for each command in the background the user says whether it goes on.
 
 use super::action::Action;
 use super::effect::Effect;
@@ -32,8 +32,8 @@ pub fn quit(model: &mut Model, out: &mut Vec<Effect>) {
         let text = rows.into_iter().map(|row| row.text).collect::<Vec<_>>().join("\n");
         model.tab.modals.push(Modal::Confirm(Confirm::new(
             "Quit",
-            format!("Still running, and ended on leaving:\n{text}"),
-            "End them and quit",
+            format!("Still running; quitting kills them:\n{text}"),
+            "Kill them and quit",
             ConfirmThen::Quit,
         )));
         return;

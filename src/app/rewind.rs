@@ -69,7 +69,7 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, points: Result<Vec<Rewin
     let Some(modal) = modal(model) else { return };
     modal.loading = false;
     let problem = match points {
-        Ok(points) if points.is_empty() => "nothing was said in this session yet".to_owned(),
+        Ok(points) if points.is_empty() => "this session is empty".to_owned(),
         Ok(points) => {
             modal.points = points;
             filter(modal);
@@ -222,7 +222,7 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     let clean = |file: &String| truncate_middle(&paste::harmless(file).replace('\n', "␤"), NAME);
     let shown = files.iter().take(NAMED).map(|file| format!("\n  {}", clean(file)));
     let mut text = format!(
-        "{head} changed by somebody else; nothing has happened yet. What is overwritten comes back with /redo.{}",
+        "{head} changed elsewhere since; nothing has been rewound yet. /redo restores what you overwrite.{}",
         shown.collect::<String>()
     );
     if files.len() > NAMED {
@@ -231,9 +231,9 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     let overwrite = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Overwrite, ..asked });
     let leave = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Leave, ..asked });
     model.tab.modals.push(Modal::Confirm(Confirm {
-        no: Some(("Leave them, take back the rest".into(), leave)),
+        no: Some(("Keep them, rewind the rest".into(), leave)),
         inert_until: model.now + approvals::QUIET,
-        ..Confirm::new("Files of somebody else", text, "Overwrite them too", overwrite)
+        ..Confirm::new("Files changed elsewhere", text, "Overwrite them too", overwrite)
     }));
 }
 

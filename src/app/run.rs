@@ -9,7 +9,7 @@ use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::tabs::Go;
 use super::{
-    approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, looks, models, palette,
+    appearance, approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, models, palette,
     processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, tabs, turn,
     vi,
 };
@@ -85,9 +85,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::EffortDown => models::step_effort(model, out, -1),
         Action::EffortUp => models::step_effort(model, out, 1),
         Action::Effort => models::set_effort(model, out, argument),
-        Action::SkinPicker => looks::pick_skin(model, out, argument),
-        Action::SkinNext => looks::next_skin(model, out),
-        Action::ThemePicker => looks::pick_theme(model, out, argument),
+        Action::SkinPicker => appearance::pick_skin(model, out, argument),
+        Action::SkinNext => appearance::next_skin(model, out),
+        Action::ThemePicker => appearance::pick_theme(model, out, argument),
         Action::Mcp => super::servers::open(model, out, argument),
         Action::Permissions => super::permissions::open(model, out, argument),
         Action::Backend => super::backends::open(model, out, argument),
@@ -234,8 +234,8 @@ fn newline(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 fn report(out: &mut Vec<Effect>, action: Action, argument: &str) {
-    if let Some(name) = slash::report(action) {
-        out.push(Effect::Load(LoadRequest::Report { name: name.into(), argument: argument.into() }));
+    if let Some(report) = slash::report(action) {
+        out.push(Effect::Load(LoadRequest::Report { report, argument: argument.into() }));
     }
 }
 
@@ -243,13 +243,13 @@ fn export(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     if model.tab.transcript.cells.iter().any(|cell| matches!(cell.kind, CellKind::User { .. })) {
         return report(out, Action::Export, argument);
     }
-    let text = "nothing to export yet: this session has no prompt";
+    let text = "nothing to export: this session is empty";
     model.notices.add(model.now, Level::Info, text);
 }
 
 fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     if !model.tab.policy.changes.is_empty() {
-        let text = "nothing is read again before you decided about the policy that changed on disk";
+        let text = "review the changed policy first: /policy";
         model.notices.add(model.now, Level::Warning, text);
         return frozen::show(model);
     }
@@ -257,7 +257,7 @@ fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Server(super::effect::ServerOrder::Reload(super::model::servers::ReadWhy::Along)));
     out.push(Effect::Load(LoadRequest::Knowledge));
     out.push(Effect::Load(LoadRequest::Looks));
-    model.notices.add(model.now, Level::Info, "configuration, keys and skills are read again");
+    model.notices.add(model.now, Level::Info, "reloaded configuration, keys and skills");
 }
 
 fn suspend(model: &mut Model, out: &mut Vec<Effect>) {

@@ -41,7 +41,7 @@ fn terminal(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
     let Some(shown) = pane.shown.clone() else { return };
     if rows < 0 || pane.scroll > 0 || model.tab.processes.held.is_some() {
         pane.touched = true;
-        out.push(Effect::Process(ProcessCommand::Scroll(shown, Scroll::By(-i64::from(rows)))));
+        out.push(Effect::Process(ProcessCommand::Scroll(shown, Scroll::AuditBy(-i64::from(rows)))));
     }
 }
 

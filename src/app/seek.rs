@@ -68,9 +68,9 @@ pub fn found(model: &mut Model, id: &ProcessId, hit: Option<Hit>) {
         return;
     }
     let none = if pane.screen.as_ref().is_some_and(|screen| screen.alternate) {
-        "a program that has the whole screen keeps no lines to search".to_owned()
+        "full-screen programs have no output to search".to_owned()
     } else {
-        format!("no other line with \"{}\"", find.words)
+        format!("no other match for \"{}\"", find.words)
     };
     model.notices.add(model.now, Level::Info, none);
 }
@@ -103,7 +103,7 @@ mod tests {
         update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), Some(hit))));
         assert_eq!(model.tab.processes.pane.find.as_ref().and_then(|find| find.hit), Some(hit));
         update(&mut model, 0, Msg::Process(ProcessEvent::Found(ProcessId("a".into()), None)));
-        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("no other line")));
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("no other match")));
         script(&mut model, "G");
         assert_eq!(model.tab.processes.pane.find, None, "at the end it is forgotten");
         script(&mut model, "/err<ret><esc>");

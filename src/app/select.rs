@@ -120,7 +120,7 @@ pub fn copy_answer(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         model.tab.transcript.cells.iter().rev().filter(|cell| matches!(cell.kind, CellKind::Assistant { .. }));
     match answers.map(|cell| cell.source()).nth(nth - 1) {
         Some(text) => out.push(Effect::Copy(text.to_owned())),
-        None => model.notices.add(model.now, Level::Info, "there is no answer to copy yet"),
+        None => model.notices.add(model.now, Level::Info, "no answer to copy yet"),
     }
 }
 

@@ -7,7 +7,7 @@ pub use login::pasted;
 pub use prompts::{ask_prompt, prompted, prompts};
 
 use super::action::Action;
-use super::effect::{Effect, LoadRequest, ServerOrder};
+use super::effect::{Effect, LoadRequest, Report, ServerOrder};
 use super::hint;
 use super::model::Model;
 use super::model::modal::{PickItem, PickerKind};
@@ -25,7 +25,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         ["login", name] => return login::begin(model, out, name),
         _ => {
             let argument = argument.trim().to_owned();
-            return out.push(Effect::Load(LoadRequest::Report { name: "mcp".into(), argument }));
+            return out.push(Effect::Load(LoadRequest::Report { report: Report::Server, argument }));
         }
     }
     pickers::open(model, PickerKind::Servers, "MCP servers", items(model));
@@ -39,7 +39,7 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, fact: ServerFact) {
     match fact {
         ServerFact::Read { result: Ok(changes), why } => read(model, &changes, why),
         ServerFact::Read { result: Err(problem), .. } => {
-            model.notices.add(model.now, Level::Error, format!("the MCP servers stay as they are: {problem}"));
+            model.notices.add(model.now, Level::Error, format!("MCP servers unchanged: {problem}"));
         }
         // What it would start is shown first.
         ServerFact::ConfigChanged => out.push(Effect::Agent(AgentCommand::LookAtPolicy)),
@@ -58,7 +58,7 @@ fn read(model: &mut Model, changes: &ServerChanges, why: ReadWhy) {
     let text = match (parts.is_empty(), why) {
         (true, ReadWhy::Asked) => "MCP servers: nothing changed".to_owned(),
         (true, ReadWhy::Along | ReadWhy::Changed) => return,
-        (false, ReadWhy::Changed) => format!("config.yaml was changed; MCP servers: {}", parts.join(" · ")),
+        (false, ReadWhy::Changed) => format!("config.yaml changed; MCP servers: {}", parts.join(" · ")),
         (false, ReadWhy::Asked | ReadWhy::Along) => format!("MCP servers: {}", parts.join(" · ")),
     };
     model.notices.add(model.now, Level::Info, text);
@@ -99,12 +99,12 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
         [] => String::new(),
         [row] if !told => {
             let tools = format::plural(row.tools as u64, "tool", "tools");
-            format!("{}: {tools} of this server can be used now", row.name)
+            format!("{}: {tools} ready", row.name)
         }
         _ => {
             let all: Vec<&ServerRow> = rows.iter().filter(|row| row.state == ServerState::Ready).collect();
             let tools = format::plural(all.iter().map(|row| row.tools as u64).sum(), "tool", "tools");
-            format!("{} MCP servers are ready: {tools} can be used now", all.len())
+            format!("{} MCP servers ready: {tools}", all.len())
         }
     };
     if !text.is_empty() {
@@ -129,8 +129,8 @@ const CHANGE: &str = "\0change";
 /// A changed configuration that nobody has answered for comes first: what it says of servers is not done yet.
 fn items(model: &Model) -> Vec<PickItem> {
     let change = PickItem {
-        label: "! config.yaml was changed".into(),
-        detail: "its servers wait until you take the change".into(),
+        label: "! config.yaml changed".into(),
+        detail: "its servers start after you accept the change".into(),
         hint: "waits".into(),
         value: CHANGE.into(),
         ..PickItem::default()
@@ -148,7 +148,7 @@ fn item(row: &ServerRow) -> PickItem {
         ServerState::Off => ("○", "off"),
         ServerState::Connecting => ("◌", "connecting"),
         ServerState::Ready => ("●", "ready"),
-        ServerState::Waiting => ("◌", "trying again"),
+        ServerState::Waiting => ("◌", "retrying"),
         ServerState::Asleep => ("◐", "asleep"),
         ServerState::NeedsLogin => ("⌨", "needs a login"),
         ServerState::Failed => ("✗", "failed"),
@@ -189,10 +189,10 @@ pub fn note(model: &mut Model) {
     let row = rows.iter().find(|row| row.name == chosen);
     picker.footnote = match row {
         None if chosen == CHANGE => enter("shows the change"),
-        None if rows.is_empty() => "none is set up: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
+        None if rows.is_empty() => "none configured: hermes mcp add NAME -- COMMAND, or --url ADDRESS".into(),
         None => String::new(),
         Some(row) => {
-            let shell = format!("hermes mcp login {} does it in a shell", row.name);
+            let shell = format!("in a shell: hermes mcp login {}", row.name);
             let said = match row.state {
                 ServerState::NeedsLogin => &shell,
                 _ if row.why.is_empty() => &row.last_words,
@@ -200,7 +200,7 @@ pub fn note(model: &mut Model) {
             };
             let switch = match row.state {
                 ServerState::NeedsLogin => enter("logs in"),
-                state if is_on(state) => enter("switches it off"),
+                state if is_on(state) => enter("turns it off"),
                 _ => enter("switches it on"),
             };
             let rest = if said.is_empty() { format!("/mcp {} tells more", row.name) } else { said.clone() };
@@ -256,14 +256,14 @@ mod tests {
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!() };
         assert_eq!((picker.items[0].label.as_str(), picker.items[0].hint.as_str()), ("● git", "ready"));
         assert!(picker.items[0].detail.starts_with("3 tools · 1.23K tokens"), "{}", picker.items[0].detail);
-        assert!(picker.footnote.contains("switches it off"));
+        assert!(picker.footnote.contains("turns it off"));
         let off = Effect::Server(ServerOrder::Switch { name: "git".into(), on: false });
         assert!(script(&mut model, "<ret>").contains(&off));
         let on = Effect::Server(ServerOrder::Switch { name: "time".into(), on: true });
         assert!(script(&mut model, "<down><ret>").contains(&on));
         assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))), "the list stays");
         script(&mut model, "<esc>");
-        let report = Effect::Load(LoadRequest::Report { name: "mcp".into(), argument: "git".into() });
+        let report = Effect::Load(LoadRequest::Report { report: Report::Server, argument: "git".into() });
         assert!(script(&mut model, "/mcp git<ret>").contains(&report));
     }
 
@@ -272,16 +272,16 @@ mod tests {
         let mut model = ready();
         let texts = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
         told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Connecting)]);
-        assert_eq!(texts(&model), ["a: 3 tools of this server can be used now"]);
+        assert_eq!(texts(&model), ["a: 3 tools ready"]);
         told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
-        assert_eq!(texts(&model), ["2 MCP servers are ready: 6 tools can be used now"]);
+        assert_eq!(texts(&model), ["2 MCP servers ready: 6 tools"]);
         // Later, one alone has its name again.
         model.now += 60_000;
         let now = model.now;
         update(&mut model, now, Msg::Woke);
         told(&mut model, vec![row("a", ServerState::Waiting), row("b", ServerState::Ready)]);
         told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
-        assert_eq!(texts(&model), ["a: 3 tools of this server can be used now"]);
+        assert_eq!(texts(&model), ["a: 3 tools ready"]);
     }
 
     #[test]
@@ -304,8 +304,8 @@ mod tests {
             (Ok(ServerChanges::default()), ReadWhy::Along, None),
             (Ok(ServerChanges::default()), ReadWhy::Asked, Some("MCP servers: nothing changed")),
             (Ok(changes.clone()), ReadWhy::Asked, Some("MCP servers: a, b new · c gone")),
-            (Ok(changes), ReadWhy::Changed, Some("config.yaml was changed; MCP servers: a, b new · c gone")),
-            (Err("no".to_owned()), ReadWhy::Changed, Some("the MCP servers stay as they are: no")),
+            (Ok(changes), ReadWhy::Changed, Some("config.yaml changed; MCP servers: a, b new · c gone")),
+            (Err("no".to_owned()), ReadWhy::Changed, Some("MCP servers unchanged: no")),
         ] {
             let mut model = ready();
             let now = model.now;

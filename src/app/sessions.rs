@@ -264,7 +264,7 @@ fn rename(model: &mut Model, out: &mut Vec<Effect>) {
     if selected.is_some() && selected == model.tab.session.as_ref().map(|session| session.id.0.clone()) {
         title(model, out, "");
     } else {
-        model.notices.add(model.now, Level::Info, "resume the session first, then give it a title");
+        model.notices.add(model.now, Level::Info, "resume the session first, then set its title");
     }
 }
 
@@ -279,7 +279,7 @@ fn ask_delete(model: &mut Model) {
     model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Delete a session",
         title,
-        "Delete it for good",
+        "Delete permanently",
         ConfirmThen::DeleteSession(id.as_str().into()),
     )));
 }

@@ -24,8 +24,8 @@ fn word(model: &mut Model, command: &str, words: &[&'static str], now: &str, typ
     }
     let shown = matches!(typed, "" | "status");
     let level = if shown { Level::Info } else { Level::Warning };
-    let no = if shown { String::new() } else { format!("\"{typed}\" is none of them: ") };
-    model.notices.add(model.now, level, format!("{no}/{command} is {now}; it takes {}", words.join(", ")));
+    let no = if shown { String::new() } else { format!("\"{typed}\" is not one of them: ") };
+    model.notices.add(model.now, level, format!("{no}/{command} is {now}; use {}", words.join(", ")));
     None
 }
 
@@ -61,7 +61,7 @@ pub fn status_bar(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
         "on" => true,
         "off" => false,
         other => {
-            let text = format!("/statusbar takes on or off, not \"{other}\"");
+            let text = format!("/statusbar: use on or off, not \"{other}\"");
             return model.notices.add(model.now, Level::Warning, text);
         }
     };

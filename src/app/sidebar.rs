@@ -55,7 +55,7 @@ pub fn files(model: &mut Model, session: &SessionId, mut files: Vec<(String, u32
 /// `/plan`.
 pub fn plan(model: &mut Model) {
     if model.tab.sidebar.plan.is_empty() {
-        model.notices.add(model.now, Level::Info, "there is no plan yet");
+        model.notices.add(model.now, Level::Info, "no plan yet");
         return;
     }
     let lines = model.tab.sidebar.plan.iter().map(|entry| {

@@ -1,7 +1,7 @@
 //! Slash commands: a word of the action table, a skill, or the closest match.
 
 use super::action::{self, ACTIONS, Action};
-use super::effect::Effect;
+use super::effect::{Effect, Report};
 use super::model::Model;
 use super::{composer, drafts, extensions, history, run, servers, turn, uses};
 use crate::protocol::Level;
@@ -42,7 +42,7 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
         model.notices.add(
             model.now,
             Level::Warning,
-            format!("no command /{word}{near} a space before it sends it as text"),
+            format!("no command /{word}{near} to send it as text, put a space before it"),
         );
     }
 }
@@ -87,17 +87,17 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// Whether an action answers with text from outside.
-pub fn report(action: Action) -> Option<&'static str> {
+pub fn report(action: Action) -> Option<Report> {
     match action {
-        Action::Tools => Some("tools"),
-        Action::Skills => Some("skills"),
-        Action::Memory => Some("memory"),
-        Action::ContextReport => Some("context"),
-        Action::Usage => Some("usage"),
-        Action::Config => Some("config"),
-        Action::Doctor => Some("doctor"),
-        Action::Diff => Some("diff"),
-        Action::Export => Some("export"),
+        Action::Tools => Some(Report::Tools),
+        Action::Skills => Some(Report::Skills),
+        Action::Memory => Some(Report::Memory),
+        Action::ContextReport => Some(Report::Context),
+        Action::Usage => Some(Report::Usage),
+        Action::Config => Some(Report::Config),
+        Action::Doctor => Some(Report::Doctor),
+        Action::Diff => Some(Report::Diff),
+        Action::Export => Some(Report::Export),
         _ => None,
     }
 }
@@ -142,10 +142,10 @@ mod tests {
         let effects = script(&mut model, "/export notes.md<ret>");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Load(_))), "{effects:?}");
         let said = &model.notices.shown.last().expect("a notice").text;
-        assert!(said.contains("nothing to export yet"), "{said}");
+        assert!(said.contains("nothing to export"), "{said}");
         crate::app::items::opened(&mut model, vec![crate::app::tests::user(1, "a prompt")]);
         let effects = script(&mut model, "/export notes.md<ret>");
-        let wanted = LoadRequest::Report { name: "export".into(), argument: "notes.md".into() };
+        let wanted = LoadRequest::Report { report: Report::Export, argument: "notes.md".into() };
         assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");
     }
 }

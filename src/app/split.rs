@@ -21,7 +21,7 @@ pub fn toggle(model: &mut Model) {
     let others = || rows.iter().skip(at + 1).chain(rows.iter().take(at).rev());
     let other = others().find(|row| processes::is_running(row)).or_else(|| others().next());
     let Some(id) = other.map(|row| row.id.clone()).filter(|_| shown.is_some()) else {
-        model.notices.add(model.now, Level::Info, "two commands are needed to show them side by side");
+        model.notices.add(model.now, Level::Info, "splitting needs two commands");
         return;
     };
     let pane = &mut model.tab.processes.pane;

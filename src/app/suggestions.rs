@@ -10,10 +10,10 @@ const USUAL: [&str; 3] =
 /// The scenes that the scripted model of the demo knows.
 const SCENES: [&str; 5] = [
     "tour: build, break and fix a small project",
-    "edit: a change to a file, with its diff",
+    "edit: change a file and show the diff",
     "danger: a command that needs approval",
-    "process: a program in the background",
-    "ask: a question from the model to you",
+    "process: a background process",
+    "ask: the model asks you a question",
 ];
 
 /// The prompts on offer.

@@ -102,7 +102,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, opens: Opens) {
         let tab = model.tabs().find(|tab| tab.of.as_ref() == Some(id)).map(|tab| tab.id);
         match tab {
             Some(tab) if tab == model.tab.id => {
-                return model.notices.add(model.now, Level::Info, "this session is open");
+                return model.notices.add(model.now, Level::Info, "this session is already open");
             }
             Some(tab) => return show(model, out, tab),
             None => {}

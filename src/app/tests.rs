@@ -6,7 +6,7 @@ use super::msg::Msg;
 use super::update;
 use crate::config::Config;
 use crate::config::keymap::{Code, Key, Keymap};
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use crate::config::theme::ColorDepth;
 use crate::exec::{ProcessId, ProcessInfo, ProcessState, Vitals};
 use crate::llm::Effort;
@@ -95,9 +95,9 @@ pub fn keymap() -> Arc<Keymap> {
 }
 
 /// The default look, without colours.
-pub fn look() -> Look {
-    static LOOK: LazyLock<Look> =
-        LazyLock::new(|| Look::fallback(ColorDepth::NoColor).expect("the default look is sound"));
+pub fn look() -> Appearance {
+    static LOOK: LazyLock<Appearance> =
+        LazyLock::new(|| Appearance::fallback(ColorDepth::NoColor).expect("the default look is sound"));
     LOOK.clone()
 }
 

@@ -54,7 +54,7 @@ fn item(row: &ToolsetRow) -> PickItem {
     let (dot, state) = match (row.on, broken) {
         (0, _) => ("○", "off"),
         (_, true) => ("✗", "unavailable"),
-        (on, false) if on < row.tools => ("◐", "on in part"),
+        (on, false) if on < row.tools => ("◐", "partly on"),
         _ => ("●", "on"),
     };
     let mut parts = vec![format::plural(row.tools as u64, "tool", "tools")];
@@ -96,7 +96,7 @@ pub fn switched(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     let others = model.toolsets.iter().enumerate().any(|(other, row)| other != at && row.on > 0);
     let row = &mut model.toolsets[at];
     if row.on > 0 && !others {
-        let text = "one toolset stays on; /toolsets default goes back to the configuration";
+        let text = "at least one toolset must stay on; /toolsets default restores the configuration";
         return model.notices.add(model.now, Level::Info, text);
     }
     // Shown at once: a second key may come before the answer.
@@ -144,11 +144,11 @@ mod tests {
             [
                 ("● file", "on", "4 tools · ≈ 1.23K tokens"),
                 ("○ terminal", "off", "2 tools · ≈ 1.23K tokens"),
-                ("◐ todo", "on in part", "3 tools · ≈ 1.23K tokens"),
+                ("◐ todo", "partly on", "3 tools · ≈ 1.23K tokens"),
                 ("✗ web", "unavailable", "2 tools · no key"),
             ]
         );
-        assert!(picker.footnote.contains("the prompt cache restarts"), "{}", picker.footnote);
+        assert!(picker.footnote.contains("this resets the prompt cache"), "{}", picker.footnote);
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         script(&mut model, "<ret><down><ret>");
         let effects = script(&mut model, "<down><ret>");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
-        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("stays on")));
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("must stay on")));
     }
 
     #[test]

@@ -131,9 +131,9 @@ pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
         _ => None,
     });
     let refused = match (&last, is_running(model)) {
-        (_, true) => "a turn runs: stop it first, then /retry",
-        (None, _) => "nothing to try again yet: this session has no prompt",
-        (Some((_, 1..)), _) => "the last prompt had images: attach them again and send it",
+        (_, true) => "a turn is running: stop it first, then /retry",
+        (None, _) => "nothing to retry: this session is empty",
+        (Some((_, 1..)), _) => "the last prompt had images: attach them again, then send",
         (Some(_), false) => "",
     };
     match last {
@@ -149,11 +149,7 @@ pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
 fn has_model(model: &mut Model) -> bool {
     let has = model.tab.session.as_ref().is_some_and(|session| !session.model.is_empty());
     if !has {
-        model.notices.add(
-            model.now,
-            Level::Warning,
-            "no model is set up: choose one on the card, the prompt stays here",
-        );
+        model.notices.add(model.now, Level::Warning, "no model configured: choose one above; your prompt is kept");
     }
     has
 }
@@ -282,7 +278,7 @@ pub fn say(model: &mut Model, out: &mut Vec<Effect>, text: String) {
 /// `/steer TEXT`.
 pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     if text.is_empty() {
-        model.notices.add(model.now, Level::Info, "what should the running turn hear? /steer TEXT");
+        model.notices.add(model.now, Level::Info, "say what to tell the running turn: /steer TEXT");
     } else if is_running(model) {
         queue::give(model, out, QueuedPrompt { text: text.to_owned(), images: Vec::new() });
     } else {

@@ -5,13 +5,13 @@ use super::model::Model;
 use super::model::tab::{Tab, TabId};
 use super::msg::{LoadReply, Msg};
 use super::{
-    approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history, items,
-    keys, looks, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, tabs,
+    appearance, approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history,
+    items, keys, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, tabs,
     toolsets, uses, vi, wake,
 };
 use crate::config::Config;
 use crate::config::keymap::Keymap;
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use crate::protocol::Level;
 use crate::store::{StoreJob, StoreReply};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Model {
     /// the program was started in, `now` milliseconds since the epoch.
     pub fn new(
         config: Arc<Config>,
-        look: Arc<Look>,
+        look: Arc<Appearance>,
         keymap: Arc<Keymap>,
         size: (u16, u16),
         cwd: String,
@@ -62,7 +62,7 @@ impl Model {
             home: String::new(),
             choices: Vec::new(),
             recent_models: Vec::new(),
-            looks: Default::default(),
+            appearance: Default::default(),
             tool_words: Default::default(),
             wake: None,
             uses: Default::default(),
@@ -180,8 +180,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::ServerTried { address, key, outcome } => own_server::tried(model, out, address, key, outcome),
         LoadReply::ServerUsed { model: name, result } => own_server::used(model, out, &name, result),
         LoadReply::Knowledge(knowledge) => model.tab.sidebar.knowledge = knowledge,
-        LoadReply::Look { name, result } => looks::loaded(model, &name, result),
-        LoadReply::Looks { skins, themes } => looks::listed(model, out, skins, themes),
+        LoadReply::Appearance { name, result } => appearance::loaded(model, &name, result),
+        LoadReply::Looks { skins, themes } => appearance::listed(model, out, skins, themes),
         LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),

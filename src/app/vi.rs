@@ -58,14 +58,14 @@ pub fn toggle(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         "on" | "vi" => true,
         "off" | "emacs" => false,
         other => {
-            let text = format!("/vi takes on or off, not \"{other}\"");
+            let text = format!("/vi: use on or off, not \"{other}\"");
             return model.notices.add(model.now, Level::Warning, text);
         }
     };
     model.vi = Vi::new(on);
     let value = if on { "vi" } else { "emacs" };
     out.push(Effect::Load(LoadRequest::SetConfig { key: "composer.mode".into(), value: value.into() }));
-    let text = if on { "vi keys: Esc leaves insert mode, i comes back to it" } else { "the usual editing keys" };
+    let text = if on { "vi keys on: Esc leaves insert mode, i enters it" } else { "vi keys off" };
     model.notices.add(model.now, Level::Info, text);
 }
 

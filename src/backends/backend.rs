@@ -1,6 +1,6 @@
 //! What one kind of place must know: how it is made ready, how its client is called, why it is gone.
 
-use crate::exec::{Bounds, Done, Most, Once, OnceError, Rest, Variables};
+use crate::exec::{Limits, Oneshot, OneshotError, OneshotOutput, OutputLimit, Remainder, Variables};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,7 +14,7 @@ pub struct Leaving(Arc<AtomicBool>);
 
 impl Leaving {
     /// What is said to those who waited.
-    pub(crate) const GIVEN_UP: &str = "it is not waited for any more: it is being left";
+    pub(crate) const GIVEN_UP: &str = "abandoned: the backend is being left";
     /// How long a wait goes on without a look.
     pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
@@ -93,22 +93,23 @@ impl Programs {
     pub(crate) fn run<I: AsRef<OsStr>>(&self, program: &str, words: &[I], time: Duration) -> Result<String, String> {
         let mut command = self.command(program);
         command.args(words);
-        let bounds = Bounds { time, stdout: Most::First(1024 * 1024), stderr: Most::Last(4096) };
+        let bounds = Limits { time, stdout: OutputLimit::First(1024 * 1024), stderr: OutputLimit::Last(4096) };
         // What it leaves running (the monitor of a container) is meant to.
-        let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
-        let Done { status, stdout, stderr } = once.block(&|| self.leaving.is_set()).map_err(|error| match error {
-            OnceError::Stopped => Leaving::GIVEN_UP.to_owned(),
-            OnceError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                format!("{program} is not here: is it installed?")
-            }
-            error => format!("{program} {error}"),
-        })?;
+        let once = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Stays };
+        let OneshotOutput { status, stdout, stderr } =
+            once.block(&|| self.leaving.is_set()).map_err(|error| match error {
+                OneshotError::Stopped => Leaving::GIVEN_UP.to_owned(),
+                OneshotError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    format!("{program} not found: is it installed?")
+                }
+                error => format!("{program} {error}"),
+            })?;
         let (out, words) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         if status.success() {
             // Some say on standard error what they did.
             return Ok(if out.trim().is_empty() { words.trim().to_owned() } else { out.trim().to_owned() });
         }
-        let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed without a word");
+        let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("failed with no output");
         Err(last.to_owned())
     }
 }
@@ -209,11 +210,11 @@ pub enum PlaceError {
     #[error("{0}")]
     Config(String),
     /// It cannot be reached or made ready.
-    #[error("{place} is not there: {why}")]
+    #[error("{place} is unavailable: {why}")]
     Unreachable { place: String, why: String },
     /// It went away in the middle of something.
     #[error("{place}: {why}")]
-    Lost { place: String, why: String },
+    RemoteLost { place: String, why: String },
 }
 
 impl PlaceError {

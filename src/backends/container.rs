@@ -245,7 +245,9 @@ impl Container {
         // What was installed and written in it is work: only the person may give it up.
         self.engine.run(&[word, name.as_str()], WORD).map(|_| name.clone()).map_err(|why| {
             let program = &self.engine.program;
-            format!("the container {name} could not be started again: {why}; `{program} rm {name}` gives it up for a new one")
+            format!(
+                "could not restart the container {name}: {why}; remove it with `{program} rm {name}` to get a new one"
+            )
         })
     }
 
@@ -355,20 +357,22 @@ impl Backend for Container {
     fn gone(&self) -> Option<String> {
         let name = self.name()?;
         match self.engine.run(&["inspect", "-f", "{{.State.Status}} {{.State.OOMKilled}}", &name], WORD) {
-            Err(_) => Some(format!("its container {name} was removed from outside; the next command makes a new one")),
+            Err(_) => {
+                Some(format!("its container {name} was removed outside Hermes; the next command creates a new one"))
+            }
             Ok(state) if state.starts_with("running") => None,
             Ok(state) if state.ends_with("true") => Some(format!(
-                "its container {name} ran out of memory (terminal.container_memory); the next command starts it again"
+                "its container {name} ran out of memory (terminal.container_memory); the next command restarts it"
             )),
-            Ok(_) => Some(format!("its container {name} was stopped from outside; the next command starts it again")),
+            Ok(_) => Some(format!("its container {name} was stopped outside Hermes; the next command restarts it")),
         }
     }
 
     fn clear(&self) -> Option<String> {
         let name = self.name()?;
         match self.engine.run(&["kill", &name], WORD) {
-            Ok(_) => Some(format!("its container {name} was stopped, and the next command starts it again")),
-            Err(error) => Some(format!("its container {name} could not be stopped: {error}")),
+            Ok(_) => Some(format!("its container {name} was stopped; the next command restarts it")),
+            Err(error) => Some(format!("could not stop its container {name}: {error}")),
         }
     }
 
@@ -378,7 +382,7 @@ impl Backend for Container {
             return Ok(());
         }
         if let Err(error) = self.engine.run(&["rm", "-f", &name], WORD) {
-            tracing::warn!("the container {name} stays: {error}");
+            tracing::warn!("container {name} not removed: {error}");
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ impl Daytona {
         mut traits: Traits,
     ) -> Result<Self, PlaceError> {
         let key = keys.get("DAYTONA_API_KEY").ok_or_else(|| {
-            PlaceError::Config("DAYTONA_API_KEY is not set: make a key at app.daytona.io and put it into .env".into())
+            PlaceError::Config("DAYTONA_API_KEY is not set: create a key at app.daytona.io and put it into .env".into())
         })?;
         let address = keys.get("DAYTONA_API_URL").unwrap_or(ADDRESS);
         let service = Service::new(address, key, &traits.leaving)
@@ -164,7 +164,7 @@ impl Daytona {
             let Some(sandbox) = self.look(name)? else {
                 if told {
                     // It may have gone on its way; who asks again gets a new one.
-                    return Err(format!("the sandbox {name} was deleted while it was on its way"));
+                    return Err(format!("the sandbox {name} was deleted while starting"));
                 }
                 (told, was) = (true, false);
                 self.make(name)?;
@@ -181,7 +181,7 @@ impl Daytona {
                     self.order(Method::POST, &format!("/sandbox/{name}/recover"), None)?;
                 }
                 "error" | "build_failed" => {
-                    let why = sandbox["errorReason"].as_str().unwrap_or("it gives no reason");
+                    let why = sandbox["errorReason"].as_str().unwrap_or("no reason given");
                     return Err(format!(
                         "the sandbox {name} is broken: {why}; delete it at app.daytona.io to get a new one"
                     ));
@@ -236,7 +236,7 @@ impl Daytona {
         held.door.close();
         let path = format!("/sandbox/{}/ssh-access?token={}", held.id, held.door.token());
         if let Err(why) = self.order(Method::DELETE, &path, None) {
-            tracing::debug!("the token for {} stays until its end: {why}", held.name);
+            tracing::debug!("the token for {} was not revoked and expires by age: {why}", held.name);
         }
     }
 }
@@ -245,12 +245,12 @@ impl Daytona {
 fn refused(said: &Answer) -> String {
     let words = said.words();
     match said.status {
-        401 => format!("the service refuses the key (401: {words}): check DAYTONA_API_KEY"),
-        402 => format!("the account has to be paid (402: {words})"),
-        403 => format!("the key or the account may not do this (403: {words}): look at its limits at app.daytona.io"),
+        401 => format!("the service rejected the key (401: {words}): check DAYTONA_API_KEY"),
+        402 => format!("payment required (402: {words})"),
+        403 => format!("the key or account lacks permission (403: {words}): check its limits at app.daytona.io"),
         429 => format!("too many requests or sandboxes (429: {words}): wait, or delete some at app.daytona.io"),
-        status @ 500.. => format!("the service fails ({status}: {words}): try again later"),
-        status => format!("the service says no ({status}: {words})"),
+        status @ 500.. => format!("the service failed ({status}: {words}): try again later"),
+        status => format!("the service refused ({status}: {words})"),
     }
 }
 
@@ -289,11 +289,13 @@ impl Backend for Daytona {
     fn gone(&self) -> Option<String> {
         let (id, name) = lock(&self.held).as_ref().map(|held| (held.id.clone(), held.name.clone()))?;
         match self.look(&id) {
-            Ok(None) => Some(format!("its sandbox {name} was deleted from outside; the next command makes a new one")),
+            Ok(None) => {
+                Some(format!("its sandbox {name} was deleted outside Hermes; the next command creates a new one"))
+            }
             Ok(Some(sandbox)) => match sandbox["state"].as_str().unwrap_or_default() {
                 "started" => None,
                 state => Some(format!(
-                    "its sandbox {name} is {state} (idle too long, or from outside); the next command starts it again"
+                    "its sandbox {name} is {state} (idle too long, or outside Hermes); the next command restarts it"
                 )),
             },
             Err(why) => Some(why),
@@ -312,7 +314,7 @@ impl Backend for Daytona {
         }
         let Some(it) = held.map(|held| held.id).or(made) else { return Ok(()) };
         if let Err(why) = self.order(Method::DELETE, &format!("/sandbox/{it}"), None) {
-            tracing::warn!("the sandbox {it} stays until it stops by itself: {why}");
+            tracing::warn!("sandbox {it} was not deleted and stops when idle: {why}");
         }
         Ok(())
     }
@@ -380,7 +382,8 @@ mod tests {
     #[test]
     fn what_the_service_refuses_says_what_to_do() {
         let said = |status| refused(&Answer { status, body: json!({"message": "no"}), again: None });
-        for (status, word) in [(401, "DAYTONA_API_KEY"), (402, "paid"), (403, "limits"), (429, "wait"), (503, "later")]
+        for (status, word) in
+            [(401, "DAYTONA_API_KEY"), (402, "payment"), (403, "limits"), (429, "wait"), (503, "later")]
         {
             assert!(said(status).contains(word) && said(status).contains(&format!("{status}: no")), "{}", said(status));
         }

@@ -1,9 +1,9 @@
 //! Files of the place where work is done, for the tools that read and write them. Everything blocks.
 
-use super::remote::{Remote, SMALL, SOON};
+use super::remote::{ANSWER_LIMIT, Remote, SMALL};
 use super::script::Script;
 use super::{PlaceError, Terminal};
-use crate::exec::{Bounds, Most, Once, OnceError, Rest};
+use crate::exec::{Limits, Oneshot, OneshotError, OutputLimit, Remainder};
 use crate::lock::lock;
 use base64::Engine as _;
 use std::io::{self, ErrorKind};
@@ -117,9 +117,9 @@ fn gone(error: &PlaceError) -> io::Error {
     io::Error::new(ErrorKind::NotConnected, error.to_string())
 }
 
-fn broke(error: OnceError) -> io::Error {
+fn broke(error: OneshotError) -> io::Error {
     match error {
-        OnceError::TooMuch => ErrorKind::FileTooLarge.into(),
+        OneshotError::TooMuch => ErrorKind::FileTooLarge.into(),
         other => io::Error::other(other.to_string()),
     }
 }
@@ -127,7 +127,7 @@ fn broke(error: OnceError) -> io::Error {
 /// An error of a tool there, which says `TOOL: PATH: WHY`.
 fn said(text: &str) -> io::Error {
     let text = text.lines().next_back().unwrap_or_default().trim();
-    let why = text.rsplit(": ").next().filter(|why| !why.is_empty()).unwrap_or("it could not be done there");
+    let why = text.rsplit(": ").next().filter(|why| !why.is_empty()).unwrap_or("it failed there");
     let kind = match why {
         "No such file or directory" => ErrorKind::NotFound,
         "Permission denied" => ErrorKind::PermissionDenied,
@@ -140,7 +140,7 @@ fn said(text: &str) -> io::Error {
 impl Remote {
     /// Runs a small script that says what went wrong.
     fn small(&self, script: &Script) -> io::Result<Vec<u8>> {
-        let answer = self.ask(script, SOON, SMALL).map_err(|error| gone(&error))?;
+        let answer = self.ask(script, ANSWER_LIMIT, SMALL).map_err(|error| gone(&error))?;
         if answer.code == 0 { Ok(answer.out) } else { Err(said(&answer.text())) }
     }
 
@@ -149,7 +149,7 @@ impl Remote {
         &self,
         script: &Script,
         input: &[u8],
-        out: Most,
+        out: OutputLimit,
         time: Duration,
     ) -> io::Result<(i32, Vec<u8>, String)> {
         let facts = self.facts().map_err(|error| gone(&error))?;
@@ -162,8 +162,8 @@ impl Remote {
             false => String::from_utf8_lossy(&script.0).into_owned(),
         };
         let command = self.backend().client(&["sh", "-c", &words], Terminal::None);
-        let bounds = Bounds { time, stdout: out, stderr: Most::Last(2048) };
-        let once = Once { command, input: input.to_vec(), bounds, rest: Rest::Ends };
+        let bounds = Limits { time, stdout: out, stderr: OutputLimit::Last(2048) };
+        let once = Oneshot { command, input: input.to_vec(), bounds, rest: Remainder::Ends };
         let done = once.block(&|| false).map_err(broke)?;
         let words = String::from_utf8_lossy(&done.stderr).trim().to_owned();
         Ok((done.status.code().unwrap_or(-1), done.stdout, words))
@@ -174,7 +174,7 @@ impl Files for Remote {
     fn about(&self, path: &Path) -> io::Result<About> {
         let out = self.small(&Script::new("h_stat ").word(path).add(" 2>&1"))?;
         let text = String::from_utf8_lossy(&out);
-        about(text.trim()).ok_or_else(|| io::Error::other(format!("an answer that makes no sense: {}", text.trim())))
+        about(text.trim()).ok_or_else(|| io::Error::other(format!("unexpected output: {}", text.trim())))
     }
 
     fn read(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
@@ -186,14 +186,14 @@ impl Files for Remote {
         let script = Script::new("cat -- ").word(path);
         if about.len <= LARGE {
             let limit = usize::try_from(most.max(LARGE)).unwrap_or(usize::MAX);
-            let answer = self.ask(&script.add(" 2>/dev/null"), SOON, limit).map_err(|error| gone(&error))?;
+            let answer = self.ask(&script.add(" 2>/dev/null"), ANSWER_LIMIT, limit).map_err(|error| gone(&error))?;
             return match answer.code {
                 0 => Ok(answer.out),
                 _ => Err(io::Error::new(ErrorKind::PermissionDenied, "Permission denied")),
             };
         }
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
-        let (code, out, words) = self.apart(&script, &[], Most::All(limit), LONG)?;
+        let (code, out, words) = self.apart(&script, &[], OutputLimit::All(limit), LONG)?;
         if code == 0 { Ok(out) } else { Err(said(&words)) }
     }
 
@@ -206,7 +206,8 @@ impl Files for Remote {
             let whole = place.add(&text).add("\nEND_\n");
             return self.small(&whole).map(|_| ());
         }
-        let (code, out, words) = self.apart(&place("", path, bytes.len(), mode), bytes, Most::Last(2048), LONG)?;
+        let (code, out, words) =
+            self.apart(&place("", path, bytes.len(), mode), bytes, OutputLimit::Last(2048), LONG)?;
         match code {
             0 => Ok(()),
             _ if out.is_empty() => Err(said(&words)),

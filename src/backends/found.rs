@@ -3,9 +3,9 @@
 use super::backend::PlaceError;
 use super::job::{Job, JobSpec};
 use super::open::Backends;
-use super::remote::{Remote, SMALL, SOON};
+use super::remote::{ANSWER_LIMIT, Remote, SMALL};
 use super::script::Script;
-use crate::exec::{FarLeft, FarPlace, Sought};
+use crate::exec::{RemoteLeftovers, RemotePlace, RemoteSearch};
 use crate::lock::lock;
 use std::sync::Arc;
 
@@ -30,20 +30,20 @@ fi"#;
 
 impl Backends {
     /// Looks for work that an earlier run left on another machine. Makes nothing there. Blocks, within bounds.
-    pub fn seek(&self, left: &FarLeft) -> Sought {
+    pub fn seek(&self, left: &RemoteLeftovers) -> RemoteSearch {
         let there = match self.earlier(&left.place) {
             Ok(there) => there,
-            Err(why) => return Sought::Away(why),
+            Err(why) => return RemoteSearch::Unreachable(why),
         };
         match there.remains() {
             Ok(true) => there.seek(left),
-            Ok(false) => Sought::Gone,
-            Err(error) => Sought::Away(why(error)),
+            Ok(false) => RemoteSearch::Gone,
+            Err(error) => RemoteSearch::Unreachable(why(error)),
         }
     }
 
     /// The machine of this name, as it is configured now.
-    fn earlier(&self, place: &FarPlace) -> Result<Arc<Remote>, String> {
+    fn earlier(&self, place: &RemotePlace) -> Result<Arc<Remote>, String> {
         let is_it = |there: &Arc<Remote>| there.backend().traits().kind == place.kind && there.label() == place.label;
         if let Some(there) = self.current().filter(is_it) {
             return Ok(there);
@@ -54,7 +54,7 @@ impl Backends {
         }
         let there = Arc::new(self.made(&place.kind).map_err(|error| error.to_string())?);
         if !is_it(&there) {
-            return Err(format!("the configuration names {} now", there.label()));
+            return Err(format!("the configuration now has {}", there.label()));
         }
         earlier.push(Arc::clone(&there));
         Ok(there)
@@ -64,26 +64,30 @@ impl Backends {
 /// The reason alone: its place is named beside it.
 fn why(error: PlaceError) -> String {
     match error {
-        PlaceError::Unreachable { why, .. } | PlaceError::Lost { why, .. } | PlaceError::Config(why) => why,
+        PlaceError::Unreachable { why, .. } | PlaceError::RemoteLost { why, .. } | PlaceError::Config(why) => why,
     }
 }
 
 impl Remote {
-    fn seek(self: &Arc<Self>, left: &FarLeft) -> Sought {
+    fn seek(self: &Arc<Self>, left: &RemoteLeftovers) -> RemoteSearch {
         let seen = format!("seen.{:08x}", fastrand::u32(..));
         let script =
             Script::new("").set("J", &left.place.folder).set("H_S", &seen).set("A", AGAIN.to_string()).add(FIND);
-        let asked = self.facts().and_then(|facts| Ok((facts, self.ask(&script, SOON, SMALL)?)));
+        let asked = self.facts().and_then(|facts| Ok((facts, self.ask(&script, ANSWER_LIMIT, SMALL)?)));
         let (facts, said) = match asked {
             Ok(asked) => asked,
-            Err(error) => return Sought::Away(why(error)),
+            Err(error) => return RemoteSearch::Unreachable(why(error)),
         };
         // A container that was made anew is another machine as well; of that one nothing is left.
         let moved = facts.machine != left.place.machine && self.backend().traits().kind == "ssh";
         match said.text().as_str() {
-            "gone" if moved => Sought::Away(format!("that name is of another machine now, {}", facts.machine)),
-            "gone" => Sought::Gone,
-            _ if said.code != 0 => Sought::Away("its folder there cannot be written; is the disk full?".into()),
+            "gone" if moved => {
+                RemoteSearch::Unreachable(format!("that name now belongs to another machine, {}", facts.machine))
+            }
+            "gone" => RemoteSearch::Gone,
+            _ if said.code != 0 => {
+                RemoteSearch::Unreachable("its folder there is not writable; is the disk full?".into())
+            }
             _ => {
                 let spec = JobSpec {
                     line: left.line.clone(),
@@ -94,7 +98,7 @@ impl Remote {
                     keep: false,
                 };
                 let folder = left.place.folder.clone();
-                Sought::Found(Arc::new(Job::found(Arc::clone(self), spec, folder, seen, left.started_at)))
+                RemoteSearch::Found(Arc::new(Job::found(Arc::clone(self), spec, folder, seen, left.started_at)))
             }
         }
     }

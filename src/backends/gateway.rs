@@ -5,7 +5,7 @@ use super::backend::{Backend as _, Leaving, PlaceError, Programs, Terminal, Trai
 use super::script::shell_word;
 use super::ssh::Ssh;
 use crate::config::TerminalConfig;
-use crate::exec::{Bounds, Hidden, Most, Once, Rest, Scratch};
+use crate::exec::{Hidden, Limits, Oneshot, OutputLimit, Remainder, Scratch};
 use std::fmt::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Gateway {
     /// # Errors
     /// When it is of another form.
     pub(crate) fn read(line: &str) -> Result<Self, String> {
-        let unknown = || "the service names its SSH gateway in a form that is not known".to_owned();
+        let unknown = || "the service returned an unknown form of SSH gateway".to_owned();
         let plain = |text: &str| {
             let safe = |b: u8| b.is_ascii_alphanumeric() || b"-_.:".contains(&b);
             !text.is_empty() && !text.starts_with('-') && text.bytes().all(safe)
@@ -150,9 +150,9 @@ impl Door {
         let deadline = Instant::now() + LAG;
         loop {
             let command = self.ssh.client(&["true"], Terminal::None);
-            let bounds = Bounds { time: LAG, stdout: Most::Last(0), stderr: Most::Last(0) };
+            let bounds = Limits { time: LAG, stdout: OutputLimit::Last(0), stderr: OutputLimit::Last(0) };
             // The connection that it makes carries all that follows.
-            let once = Once { command, input: Vec::new(), bounds, rest: Rest::Stays };
+            let once = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Stays };
             if once.block(&|| leaving.is_set()).is_ok_and(|done| done.status.success()) || Instant::now() > deadline {
                 return Ok(());
             }

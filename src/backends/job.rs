@@ -9,9 +9,9 @@ mod end;
 
 use self::end::Pids;
 use super::backend::{PlaceError, Terminal};
-use super::remote::{Remote, SMALL, SOON};
+use super::remote::{ANSWER_LIMIT, Remote, SMALL};
 use super::script::Script;
-use crate::exec::{Far, FarEnd, FarPlace, FarSignal};
+use crate::exec::{RemoteCommand, RemoteEnd, RemotePlace, RemoteSignal};
 use crate::lock::lock;
 use std::path::PathBuf;
 use std::process::Command;
@@ -106,23 +106,23 @@ impl Job {
         let folder = facts.dir.join("jobs").join(&id);
         let mut job = Self::of(place, spec, folder, id);
         let script = job.script(facts.has("bash"))?;
-        let said = job.place.ask(&script, SOON, SMALL)?;
+        let said = job.place.ask(&script, ANSWER_LIMIT, SMALL)?;
         job.unwatched = AtomicBool::new(true);
         // It wrote files: what was known of that machine may be old.
         lock(&job.place.looked).forget();
-        let lost = |why: String| PlaceError::Lost { place: job.place.label().to_owned(), why };
+        let lost = |why: String| PlaceError::RemoteLost { place: job.place.label().to_owned(), why };
         match said.code {
             0 => {
                 job.refused = Pids::read(&said.out).0.refused;
                 Ok(job)
             }
             2 => Err(lost(format!(
-                "the working folder {} is gone there: nothing was run; make it again, or name another one",
+                "the working folder {} no longer exists there: nothing was run; recreate it, or use another",
                 job.spec.cwd.display()
             ))),
             _ => {
                 let why = String::from_utf8_lossy(Pids::read(&said.out).1).trim().to_owned();
-                Err(lost(format!("the command could not be handed over: {why}; is the disk there full?")))
+                Err(lost(format!("could not send the command: {why}; is the disk there full?")))
             }
         }
     }
@@ -236,7 +236,7 @@ impl Job {
     }
 }
 
-impl Far for Job {
+impl RemoteCommand for Job {
     fn client(&self) -> Command {
         let folder = |name: &str| self.folder.join(name).display().to_string();
         let terminal = if self.spec.headless { Terminal::Output } else { Terminal::Full };
@@ -257,7 +257,7 @@ impl Far for Job {
         again
     }
 
-    fn signal(&self, signal: FarSignal) -> bool {
+    fn signal(&self, signal: RemoteSignal) -> bool {
         self.send(signal)
     }
 
@@ -272,14 +272,14 @@ impl Far for Job {
         let asked =
             std::thread::Builder::new().name("place-size".into()).spawn(move || place.ask_now(&script).is_some());
         if let Err(error) = asked {
-            tracing::debug!("the size of the terminal of {}: {error}", self.id);
+            tracing::debug!("could not resize the terminal of {}: {error}", self.id);
         }
     }
 
-    fn place(&self) -> Option<FarPlace> {
+    fn place(&self) -> Option<RemotePlace> {
         let facts = self.place.facts().ok().filter(|_| self.spec.detached)?;
         let (kind, label) = (self.place.backend().traits().kind.to_owned(), self.place.label().to_owned());
-        Some(FarPlace { kind, label, machine: facts.machine.clone(), folder: self.folder.clone() })
+        Some(RemotePlace { kind, label, machine: facts.machine.clone(), folder: self.folder.clone() })
     }
 
     fn launched(&self) {
@@ -290,12 +290,12 @@ impl Far for Job {
         self.since
     }
 
-    fn finish(&self, ended: bool, code: i32) -> FarEnd {
+    fn finish(&self, ended: bool, code: i32) -> RemoteEnd {
         // Whatever becomes of it is told: nothing is left to be ended.
         self.launched();
         if ended {
             // Its shell may have gone before what it started: nothing of a command that was ended stays.
-            self.send(FarSignal::Kill);
+            self.send(RemoteSignal::Kill);
         }
         self.left(ended, code)
     }
@@ -307,11 +307,11 @@ impl Drop for Job {
             return;
         }
         // Whoever drops it may not wait.
-        let (place, script) = (Arc::clone(&self.place), self.ending(FarSignal::Kill).add("\nrm -rf -- \"$J\""));
+        let (place, script) = (Arc::clone(&self.place), self.ending(RemoteSignal::Kill).add("\nrm -rf -- \"$J\""));
         let ended =
             std::thread::Builder::new().name("place-drop".into()).spawn(move || place.ask_now(&script).is_some());
         if let Err(error) = ended {
-            tracing::warn!("{} stays on {}: {error}", self.folder.display(), self.place.label());
+            tracing::warn!("could not remove {} from {}: {error}", self.folder.display(), self.place.label());
         }
     }
 }

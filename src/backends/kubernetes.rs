@@ -1,4 +1,4 @@
-//! A pod: an existing one that the person names, or one of our own that waits. `kubectl` has the person's configuration.
+//! A pod: an existing one that the user names, or one of our own that waits. `kubectl` has the user's configuration.
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
@@ -106,14 +106,14 @@ impl Kubernetes {
                     self.delete(&name);
                 }
                 let last = events.unwrap_or_default().lines().last().unwrap_or_default().trim().to_owned();
-                Err(format!("the pod {name} does not become ready: {why} {last}"))
+                Err(format!("pod {name} did not become ready: {why} {last}"))
             }
         }
     }
 
     fn delete(&self, pod: &str) {
         if let Err(error) = self.run(&["delete", "pod", pod, "--wait=false", "--ignore-not-found"], WORD) {
-            tracing::warn!("the pod {pod} stays: {error}");
+            tracing::warn!("pod {pod} not deleted: {error}");
         }
     }
 
@@ -138,7 +138,7 @@ impl Backend for Kubernetes {
             theirs => match self.phase(theirs).map_err(unreachable)?.as_str() {
                 "Running" => theirs.to_owned(),
                 phase => {
-                    return Err(unreachable(format!("the pod {theirs} is {phase}; start it, or name another one")));
+                    return Err(unreachable(format!("pod {theirs} is {phase}; start it, or use another")));
                 }
             },
         };
@@ -175,7 +175,7 @@ impl Backend for Kubernetes {
 
     fn gone(&self) -> Option<String> {
         let pod = self.held()?;
-        let next = if self.theirs.is_empty() { "the next command makes a new one" } else { "start it again" };
+        let next = if self.theirs.is_empty() { "the next command creates a new one" } else { "restart it" };
         match self.phase(&pod) {
             Ok(phase) if phase == "Running" => None,
             Ok(phase) => Some(format!("its pod {pod} is {phase}; {next}")),

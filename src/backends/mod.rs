@@ -1,8 +1,8 @@
-//! Where commands run and files are: this machine, or another one that is reached through a client program.
+//! Where commands run and files live: this machine, or another one reached through a client program.
 //!
-//! A [`Backend`] knows how to make its place ready and how its client is called (`ssh`, `podman exec`, `kubectl exec`);
-//! all the rest is the same everywhere and stands in [`Remote`]: commands on a terminal with a folder and variables that
-//! last, background work that outlives a connection, signals, files, and the look at that machine for the gate.
+//! A [`Backend`] knows how to prepare its machine and how to call its client (`ssh`, `podman exec`, `kubectl exec`).
+//! Everything else is shared, in [`Remote`]: commands on a terminal with a persistent folder and variables, background
+//! work that outlives a connection, signals, files, and lookups on that machine for the gate.
 
 mod backend;
 mod container;

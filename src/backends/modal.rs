@@ -1,5 +1,5 @@
 //! A sandbox of Modal. The service is reached by Modal's own package, which is what it supports: a small program in Python
-//! (`modal_client.py`) runs in the interpreter of the person's `modal` and is the client of every command.
+//! (`modal_client.py`) runs in the interpreter of the user's `modal` and is the client of every command.
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
 use super::container::{Setting, begin};
@@ -68,8 +68,7 @@ impl Modal {
         let given = ["MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"].iter().all(|name| keys.get(name).is_some());
         if !given && !login().is_some_and(|path| path.is_file()) {
             return Err(PlaceError::Config(
-                "there is no token for Modal: run `modal setup`, or put MODAL_TOKEN_ID and MODAL_TOKEN_SECRET into .env"
-                    .into(),
+                "no Modal token: run `modal setup`, or put MODAL_TOKEN_ID and MODAL_TOKEN_SECRET into .env".into(),
             ));
         }
         let image = config.modal_image.trim();
@@ -126,14 +125,15 @@ impl Modal {
         all.extend(words.iter().map(OsString::from));
         let said = self.programs.run(&python.to_string_lossy(), &all, time).map_err(|why| told(&why))?;
         let last = said.lines().next_back().unwrap_or_default();
-        serde_json::from_str(last).map_err(|_| format!("its package says what is not understood: {last}"))
+        serde_json::from_str(last).map_err(|_| format!("unexpected output from its package: {last}"))
     }
 
     /// Its interpreter, and the program of ours that runs in it.
     fn tools(&self) -> Result<(OsString, PathBuf), String> {
-        let python = self.programs.find("modal").and_then(|program| interpreter(&program)).ok_or(
-            "the program `modal` is not installed: install the package modal (pipx install modal, uv tool install modal)",
-        )?;
+        let python =
+            self.programs.find("modal").and_then(|program| interpreter(&program)).ok_or(
+                "`modal` is not installed: install the package modal (pipx install modal, uv tool install modal)",
+            )?;
         Ok((python, self.bridge()?))
     }
 
@@ -143,7 +143,7 @@ impl Modal {
         if said["missing"] == true {
             return Err(self.put_aside(name));
         }
-        let id = said["id"].as_str().ok_or("the service names no sandbox")?.to_owned();
+        let id = said["id"].as_str().ok_or("the service returned no sandbox")?.to_owned();
         Ok(Held { id, name: name.to_owned(), bridge, python })
     }
 
@@ -156,13 +156,11 @@ impl Modal {
         let image = image.trim();
         match std::fs::rename(&path, &beside) {
             Ok(()) => format!(
-                "what the sandbox {name} kept is not at the service any more (the image {image}; its name is now in {}); \
-                 the next command begins anew, from terminal.modal_image",
+                "the saved image {image} of sandbox {name} no longer exists (its name is now in {}); the next command starts over from terminal.modal_image",
                 beside.display()
             ),
             Err(error) => format!(
-                "what the sandbox {name} kept is not at the service any more (the image {image}): {}: {error}; move that \
-                 file away to begin anew",
+                "the saved image {image} of sandbox {name} no longer exists: {}: {error}; move that file away to start over",
                 path.display()
             ),
         }
@@ -179,13 +177,13 @@ impl Modal {
     /// Keeps what is in the sandbox, for the next one of its name.
     fn keep(&self, held: &Held) -> Result<(), String> {
         let said = self.word(&held.python, &held.bridge, &["keep", &held.id], KEEP);
-        let said = said.map_err(|why| format!("what is in the sandbox could not be kept: {why}"))?;
+        let said = said.map_err(|why| format!("could not save the sandbox: {why}"))?;
         // It has ended already.
         let Some(image) = said["image"].as_str() else { return Ok(()) };
         let path = self.snapshot(&held.name);
         store(&path, image).map_err(|error| {
             let (path, name) = (path.display(), &held.name);
-            format!("what is in the sandbox {name} was kept as the image {image}, and {path} cannot say so: {error}; write {image} into that file")
+            format!("sandbox {name} was saved as image {image}, but {path} could not be written: {error}; write {image} into that file")
         })
     }
 }
@@ -203,7 +201,7 @@ fn store(path: &Path, text: &str) -> std::io::Result<()> {
 /// Where `modal setup` keeps tokens.
 fn login() -> Option<PathBuf> {
     let named = std::env::var_os("MODAL_CONFIG_PATH").map(PathBuf::from);
-    named.or_else(|| Some(crate::config::paths::user_home()?.join(".modal.toml")))
+    named.or_else(|| Some(crate::environment::user_home()?.join(".modal.toml")))
 }
 
 /// The interpreter that a script of Python names in its first lines: it is the one that has the package. `None` when the
@@ -229,15 +227,15 @@ fn interpreter(script: &Path) -> Option<OsString> {
 fn told(why: &str) -> String {
     let (kind, words) = why.split_once(": ").unwrap_or(("", why));
     match kind {
-        "AuthError" => format!("the service refuses the token ({words}): run `modal setup`, or check MODAL_TOKEN_ID"),
-        "PermissionDeniedError" => format!("the token or the account may not do this ({words})"),
+        "AuthError" => format!("the service rejected the token ({words}): run `modal setup`, or check MODAL_TOKEN_ID"),
+        "PermissionDeniedError" => format!("the token or account lacks permission ({words})"),
         "ResourceExhaustedError" => {
-            format!("the account's limit is reached ({words}): wait, or end something at modal.com")
+            format!("the account's limit is reached ({words}): wait, or stop something at modal.com")
         }
         "ConnectionError" | "TimeoutError" | "ServiceError" => {
-            format!("the service cannot be reached or fails ({words}): try again later")
+            format!("the service is unreachable or failed ({words}): try again later")
         }
-        "ImageBuildError" | "RemoteError" => format!("its image cannot be made ({words}): check terminal.modal_image"),
+        "ImageBuildError" | "RemoteError" => format!("could not build its image ({words}): check terminal.modal_image"),
         "ModuleNotFoundError" => {
             format!("{words}: install the package modal (pipx install modal, uv tool install modal)")
         }
@@ -300,11 +298,11 @@ impl Backend for Modal {
             Ok(true) => None,
             Ok(false) => {
                 let next = match self.config.container_persistent && self.snapshot(&held.name).is_file() {
-                    true => "the next command makes a new one from what was kept when it was last left",
-                    false => "the next command makes a new one from its image, and what was written in it is lost",
+                    true => "the next command creates a new one from the last saved image",
+                    false => "the next command creates a new one from its image; anything written in it is lost",
                 };
                 let name = &held.name;
-                Some(format!("its sandbox {name} has ended (idle too long, after a day, or from outside); {next}"))
+                Some(format!("its sandbox {name} has stopped (idle too long, after a day, or outside Hermes); {next}"))
             }
             Err(why) => Some(why),
         }
@@ -316,12 +314,12 @@ impl Backend for Modal {
             && let Err(why) = self.keep(&held)
         {
             // It goes on until nobody has used it for long enough: the only copy of what is in it, perhaps.
-            return Err(format!("{why}; the sandbox {} ({}) was left as it is", held.name, held.id));
+            return Err(format!("{why}; sandbox {} ({}) was left running", held.name, held.id));
         }
         // Work in the background goes on, and so does the sandbox.
         let busy = format!("grep -ls {MARK}= /proc/[0-9]*/environ 2>/dev/null");
         if let Err(why) = self.word(&held.python, &held.bridge, &["end", &held.id, &busy], WORD) {
-            tracing::warn!("the sandbox {} stays until nobody has used it for long enough: {why}", held.name);
+            tracing::warn!("sandbox {} was not stopped and ends when idle: {why}", held.name);
         }
         Ok(())
     }

@@ -22,15 +22,15 @@ use std::time::Duration;
 /// What `terminal.backend` may be, with what each is.
 pub const KINDS: &[(&str, &str)] = &[
     ("local", "this machine"),
-    ("ssh", "a machine that OpenSSH reaches"),
-    ("docker", "a container of docker"),
-    ("podman", "a container of podman"),
-    ("singularity", "an instance of singularity"),
-    ("apptainer", "an instance of apptainer"),
+    ("ssh", "a machine over SSH"),
+    ("docker", "a Docker container"),
+    ("podman", "a Podman container"),
+    ("singularity", "a Singularity instance"),
+    ("apptainer", "an Apptainer instance"),
     ("kubernetes", "a pod"),
-    ("slurm", "a job of Slurm"),
-    ("modal", "a sandbox of Modal"),
-    ("daytona", "a sandbox of Daytona"),
+    ("slurm", "a Slurm job"),
+    ("modal", "a Modal sandbox"),
+    ("daytona", "a Daytona sandbox"),
 ];
 
 /// Work that is no other's.
@@ -79,7 +79,7 @@ impl Needs {
         let known = KINDS.iter().map(|(known, _)| *known).find(|known| *known == kind);
         let Some(kind) = known else {
             let all: Vec<&str> = KINDS.iter().map(|(known, _)| *known).collect();
-            return Err(PlaceError::Config(format!("no backend is called `{kind}`; there are {}", all.join(", "))));
+            return Err(PlaceError::Config(format!("no backend named `{kind}`; available: {}", all.join(", "))));
         };
         let mut traits = Traits { kind, patience: Duration::from_secs(60), ..Traits::default() };
         traits.variables = self.variables.clone();

@@ -14,7 +14,7 @@ pub(crate) fn stopped(engine: &Engine, lifetime: u64) {
     let words = ["ps", "-aq", "--filter", &ours, "--filter", "status=exited"];
     let all = match engine.run(&words, WORD) {
         Ok(all) => all,
-        Err(error) => return tracing::debug!("no look at stopped containers: {error}"),
+        Err(error) => return tracing::debug!("could not list stopped containers: {error}"),
     };
     let most = 2 * lifetime.max(LEAST);
     for id in all.lines().filter(|id| !id.is_empty()) {
@@ -22,7 +22,7 @@ pub(crate) fn stopped(engine: &Engine, lifetime: u64) {
         if age(&finished).is_some_and(|age| age > most)
             && let Err(error) = engine.run(&["rm", id], WORD)
         {
-            tracing::debug!("the container {id} stays: {error}");
+            tracing::debug!("container {id} not removed: {error}");
         }
     }
 }

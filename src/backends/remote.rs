@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a small question may take.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// How long a shell there may take to answer for the first time, once the place is ready.
 const FIRST: Duration = Duration::from_secs(30);
 /// Bytes of a small answer.
@@ -31,7 +31,7 @@ d=${XDG_STATE_HOME:-$HOME/.local/state}/hermes
 if ! (umask 077; mkdir -p "$d" && : >"$d/.w") 2>/dev/null; then
   d=/tmp/hermes-$(id -u 2>/dev/null || echo x)
   (umask 077; mkdir -p "$d") 2>/dev/null
-  # In a folder that somebody else put there anything could be put into ours.
+  # In a folder that someone else put there anything could be put into ours.
   [ -O "$d" ] && [ ! -L "$d" ] || d=
 fi
 [ -n "$d" ] && (umask 077; mkdir -p "$d/$S/jobs") || d=
@@ -298,7 +298,7 @@ impl Remote {
         let mut link = Link::open(client, FIRST, &|| leaving.is_set()).map_err(why)?;
         let script = Script::new("").set("S", &self.session).add(FACTS);
         let said = link.ask(&script.0, FIRST, SMALL).map_err(why)?;
-        let none = || "no folder there can be written: make the home folder or /tmp writable".to_owned();
+        let none = || "no writable folder there: make the home folder or /tmp writable".to_owned();
         let facts = Facts::read(&said.out).ok_or_else(|| PlaceError::unreachable(self.label(), none()))?;
         let facts = Arc::new(facts);
         (open.link, open.facts) = (Some(link), Some(Arc::clone(&facts)));
@@ -317,8 +317,8 @@ impl Remote {
             if open.link.is_none() {
                 // Whoever only asks what became of a command makes no other place for that.
                 if open.is_left && !self.backend.remains().unwrap_or(true) {
-                    let why = "it was left, and what ran there ended with it".to_owned();
-                    return Err(PlaceError::Lost { place: self.label().to_owned(), why });
+                    let why = "the backend was left, and everything running there ended".to_owned();
+                    return Err(PlaceError::RemoteLost { place: self.label().to_owned(), why });
                 }
                 self.connect(&mut open)?;
             }
@@ -330,7 +330,7 @@ impl Remote {
             self.broke(&mut open);
             if fresh || !matches!(error, LinkError::Ended(_)) {
                 let why = self.why().unwrap_or_else(|| told(&error));
-                return Err(PlaceError::Lost { place: self.label().to_owned(), why });
+                return Err(PlaceError::RemoteLost { place: self.label().to_owned(), why });
             }
             fresh = true;
         }
@@ -361,7 +361,7 @@ impl Remote {
     /// # Errors
     /// When it cannot be reached.
     pub fn is_dir(&self, path: &Path) -> Result<bool, PlaceError> {
-        Ok(self.ask(&Script::new("[ -d ").word(path).add(" ]"), SOON, SMALL)?.code == 0)
+        Ok(self.ask(&Script::new("[ -d ").word(path).add(" ]"), ANSWER_LIMIT, SMALL)?.code == 0)
     }
 
     /// Whether the `sudo` that commands of this task find there wants a password, as `sudo -n true` tells. Where there is
@@ -376,7 +376,7 @@ impl Remote {
             script = script.set("PATH", path);
         }
         let script = script.add("command -v sudo >/dev/null 2>&1 || exit 0\nsudo -n true </dev/null >/dev/null 2>&1");
-        Ok(self.ask(&script, SOON, SMALL)?.code != 0)
+        Ok(self.ask(&script, ANSWER_LIMIT, SMALL)?.code != 0)
     }
 
     /// What tells its files from those of all other places: where it is, or its container.
@@ -419,7 +419,7 @@ impl Remote {
         }
         self.backend.stop().map_err(|why| {
             tracing::error!("leaving {}: {why}", self.label());
-            PlaceError::Lost { place: self.label().to_owned(), why }
+            PlaceError::RemoteLost { place: self.label().to_owned(), why }
         })
     }
 }
@@ -428,14 +428,14 @@ impl Remote {
 fn told(error: &LinkError) -> String {
     let text = error.to_string();
     let remedy = match &*text {
-        text if text.contains("Permission denied") => "log in there once by hand, or set terminal.ssh_key",
-        text if text.contains("Host key verification failed") => "connect to it once by hand and check its key",
+        text if text.contains("Permission denied") => "log in once manually, or set terminal.ssh_key",
+        text if text.contains("Host key verification failed") => "connect once manually and check its key",
         // Shells and engines, each in their own words.
         text if ["Cannot fork", "Resource temporarily unavailable", "read init-p"].iter().any(|w| text.contains(w)) => {
-            "no process can be started there any more: end what runs in it"
+            "no more processes can start there: kill some"
         }
         text if text.contains("Could not resolve") => "check terminal.ssh_host",
-        text if text.contains("Connection refused") || text.contains("timed out") => "is it up, and the port right?",
+        text if text.contains("Connection refused") || text.contains("timed out") => "is it up, and is the port right?",
         _ => return text,
     };
     format!("{text}: {remedy}")

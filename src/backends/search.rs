@@ -2,7 +2,7 @@
 
 use super::remote::Remote;
 use super::script::Script;
-use crate::exec::Most;
+use crate::exec::OutputLimit;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -107,7 +107,7 @@ impl Remote {
                     .add(&format!(" {prune} -print0 2>/dev/null"))
             }
         };
-        let (code, out, words) = self.apart(&script, &[], Most::First(OUTPUT), time)?;
+        let (code, out, words) = self.apart(&script, &[], OutputLimit::First(OUTPUT), time)?;
         if out.is_empty() && !(code == 0 || code == 1) {
             return Err(io::Error::other(words));
         }
@@ -123,7 +123,7 @@ impl Remote {
     pub fn grep(&self, root: &Path, wanted: &Wanted<'_>, time: Duration) -> io::Result<(Vec<Hit>, bool)> {
         let rg = self.facts().is_ok_and(|facts| facts.has("rg"));
         if wanted.across && !rg {
-            return Err(io::Error::other("matches over line breaks need ripgrep (rg) there"));
+            return Err(io::Error::other("multi-line matches need ripgrep (rg) there"));
         }
         let mode = match wanted.mode {
             WantedMode::Lines(0) => "-n".to_owned(),
@@ -151,7 +151,7 @@ impl Remote {
                 .word(root)
                 .add("; fi"),
         };
-        let (code, out, words) = self.apart(&script, &[], Most::First(OUTPUT), time)?;
+        let (code, out, words) = self.apart(&script, &[], OutputLimit::First(OUTPUT), time)?;
         // 1: nothing found; more: with or without something.
         if code > 1 && out.is_empty() {
             return Err(io::Error::other(if words.is_empty() { "the search failed there".to_owned() } else { words }));

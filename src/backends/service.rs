@@ -14,7 +14,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// How long an answer may take: some services make the sandbox before they answer.
 const ANSWER: Duration = Duration::from_secs(90);
 /// Bytes of an answer.
-const MOST: usize = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Pauses before a question that changes nothing is asked again.
 const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
 
@@ -49,7 +49,7 @@ impl Answer {
         match &self.body["message"] {
             Value::String(text) => text.clone(),
             Value::Array(all) => all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("; "),
-            _ => self.body["error"].as_str().unwrap_or("it gives no reason").to_owned(),
+            _ => self.body["error"].as_str().unwrap_or("no reason given").to_owned(),
         }
     }
 }
@@ -58,9 +58,9 @@ impl Service {
     /// # Errors
     /// When the address would carry the key over an open line.
     pub(crate) fn new(base: &str, key: &str, leaving: &Leaving) -> Result<Self, String> {
-        let parsed = url::Url::parse(base).map_err(|error| format!("`{base}` is no address: {error}"))?;
+        let parsed = url::Url::parse(base).map_err(|error| format!("`{base}` is not an address: {error}"))?;
         if parsed.scheme() != "https" && !is_here(&parsed) {
-            return Err(format!("`{base}` would carry the key unencrypted: use https"));
+            return Err(format!("`{base}` would send the key unencrypted: use https"));
         }
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self { base, key: Hidden::new(key.to_owned()), leaving: leaving.clone(), client: OnceLock::new() })
@@ -109,7 +109,7 @@ impl Service {
                     }
                 })
             });
-            asked.join().unwrap_or_else(|_| Err("the request broke off".to_owned()))
+            asked.join().unwrap_or_else(|_| Err("the request was cut off".to_owned()))
         })
     }
 
@@ -133,8 +133,8 @@ impl Service {
         let mut bytes = Vec::new();
         while let Some(chunk) = reply.chunk().await.map_err(|error| self.told(&error))? {
             bytes.extend_from_slice(&chunk);
-            if bytes.len() > MOST {
-                return Err(format!("{} answers with more than {MOST} bytes", self.base));
+            if bytes.len() > MAX_ANSWER_BYTES {
+                return Err(format!("{} answers with more than {MAX_ANSWER_BYTES} bytes", self.base));
             }
         }
         Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null), again })
@@ -143,14 +143,14 @@ impl Service {
     /// Why there was no answer. The address stands in it once, without what follows the path.
     fn told(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
-            return format!("{} does not answer in time", self.base);
+            return format!("{} timed out", self.base);
         }
         let mut cause = error.source();
         while let Some(deeper) = cause.and_then(std::error::Error::source) {
             cause = Some(deeper);
         }
         let why = cause.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-        format!("{} cannot be reached: {why}", self.base)
+        format!("cannot reach {}: {why}", self.base)
     }
 
     fn client(&self) -> Result<&reqwest::Client, String> {
@@ -196,7 +196,7 @@ mod tests {
             Service::new("http://127.0.0.1:1", "k", &Leaving::default()).is_ok()
                 && Service::new("http://[::1]:1", "k", &Leaving::default()).is_ok()
         );
-        for (base, word) in [("http://api.example", "unencrypted"), ("nothing", "no address")] {
+        for (base, word) in [("http://api.example", "unencrypted"), ("nothing", "not an address")] {
             assert!(Service::new(base, "k", &Leaving::default()).err().unwrap().contains(word), "{base}");
         }
     }
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(said(json!({"message": "too large"})), "too large");
         assert_eq!(said(json!({"message": ["a", "b"]})), "a; b");
         assert_eq!(said(json!({"error": "Forbidden"})), "Forbidden");
-        assert_eq!(said(Value::Null), "it gives no reason");
+        assert_eq!(said(Value::Null), "no reason given");
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let service = Service::new(&format!("http://127.0.0.1:{port}"), "key-1", &Leaving::default()).unwrap();
         let why = service.ask(Method::GET, "/sandbox/x?token=secret", None).unwrap_err();
-        assert!(why.contains(&format!("http://127.0.0.1:{port} cannot be reached")), "{why}");
+        assert!(why.contains(&format!("cannot reach http://127.0.0.1:{port}")), "{why}");
         assert!(!why.contains("secret") && !why.contains("key-1"), "{why}");
     }
 }

@@ -79,7 +79,7 @@ impl Singularity {
 
     fn stop_it(&self, name: &str) {
         if let Err(error) = self.programs.run(self.traits.kind, &["instance", "stop", name], WORD) {
-            tracing::warn!("the instance {name} stays: {error}");
+            tracing::warn!("instance {name} not stopped: {error}");
         }
     }
 
@@ -113,7 +113,7 @@ impl Backend for Singularity {
         // Bounds need groups of the kernel that not every user may make.
         match run(true) {
             Err(why) if why.contains("cgroup") => {
-                tracing::warn!("no bounds on processors and memory: {why}");
+                tracing::warn!("no CPU or memory limits: {why}");
                 run(false).map_err(unreachable)?
             }
             done => done.map_err(unreachable)?,
@@ -139,7 +139,7 @@ impl Backend for Singularity {
 
     fn gone(&self) -> Option<String> {
         let name = self.name()?;
-        let gone = || format!("its instance {name} was stopped from outside; the next command starts it again");
+        let gone = || format!("its instance {name} was stopped outside Hermes; the next command restarts it");
         (!self.runs(&name)).then(gone)
     }
 

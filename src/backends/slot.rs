@@ -7,7 +7,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 /// Programs of one home that can work in a kind of place at the same moment.
-const MOST: u32 = 32;
+const MAX_PROGRAMS: u32 = 32;
 
 /// A name that is this process's as long as the value lives.
 pub(crate) struct Slot {
@@ -36,7 +36,7 @@ impl Slots {
         std::fs::create_dir_all(&folder)?;
         let mut own = None;
         let mut free = Vec::new();
-        for number in 1..=MOST {
+        for number in 1..=MAX_PROGRAMS {
             let path = folder.join(format!("{kind}-{number}"));
             // One more than was ever used is enough to find.
             if own.is_some() && !path.exists() {
@@ -53,7 +53,7 @@ impl Slots {
             let slot = Slot { name: format!("hermes-{mark}-{number}"), before, file };
             if own.is_none() { own = Some(slot) } else { free.push(slot) }
         }
-        let none = || std::io::Error::other(format!("{MOST} other programs of this home work there already"));
+        let none = || std::io::Error::other(format!("{MAX_PROGRAMS} other programs of this home work there already"));
         Ok(Self { own: own.ok_or_else(none)?, free })
     }
 }

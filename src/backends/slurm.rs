@@ -74,7 +74,7 @@ impl Slurm {
 
     fn cancel(&self, job: &str) {
         if let Err(error) = self.programs.run("scancel", &[job], WORD) {
-            tracing::warn!("the job {job} stays: {error}");
+            tracing::warn!("job {job} not cancelled: {error}");
         }
     }
 
@@ -116,10 +116,12 @@ impl Slurm {
         *lock(&self.asked) = Some(slot.name.clone());
         let said = self.programs.run("salloc", &words, QUEUE);
         *lock(&self.asked) = None;
-        said.and_then(|said| granted(&said).ok_or_else(|| format!("salloc says no number: {said}"))).inspect_err(|_| {
-            // What still stands in the queue is not wanted any more.
-            self.named(&slot.name).unwrap_or_default().iter().for_each(|(job, _)| self.cancel(job));
-        })
+        said.and_then(|said| granted(&said).ok_or_else(|| format!("no job id in salloc's output: {said}"))).inspect_err(
+            |_| {
+                // What still stands in the queue is not wanted any more.
+                self.named(&slot.name).unwrap_or_default().iter().for_each(|(job, _)| self.cancel(job));
+            },
+        )
     }
 }
 
@@ -194,11 +196,11 @@ impl Backend for Slurm {
 
     fn gone(&self) -> Option<String> {
         let job = self.held()?;
-        let next = "the next command asks for a new one";
+        let next = "the next command requests a new one";
         match self.state(&job) {
             Ok(state) if state == "RUNNING" => None,
             Ok(state) if !state.is_empty() => Some(format!("its job {job} is {state}; {next}")),
-            _ => Some(format!("its job {job} has ended (its time limit, or from outside); {next}")),
+            _ => Some(format!("its job {job} has ended (time limit, or outside Hermes); {next}")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A machine that the system's OpenSSH reaches, with the person's own configuration: jump hosts, keys and host keys are
+//! A machine that the system's OpenSSH reaches, with the user's own configuration: jump hosts, keys and host keys are
 //! theirs. One connection carries all commands (`ControlMaster`).
 
 use super::backend::{Backend, PlaceError, Programs, Terminal, Traits};
@@ -34,12 +34,12 @@ impl Ssh {
         let host = config.ssh_host.trim();
         if host.is_empty() {
             return Err(PlaceError::Config(
-                "terminal.ssh_host is empty: set it to a host or a name of ~/.ssh/config".into(),
+                "terminal.ssh_host is empty: set it to a host or an alias in ~/.ssh/config".into(),
             ));
         }
         if host.starts_with('-') || config.ssh_user.starts_with('-') {
             return Err(PlaceError::Config(format!(
-                "terminal.ssh_host is `{host}`, which ssh would take for an option"
+                "terminal.ssh_host is `{host}`, which ssh would read as an option"
             )));
         }
         let user = config.ssh_user.trim();
@@ -138,7 +138,7 @@ impl Backend for Ssh {
         words.extend(["-O".to_owned(), "exit".to_owned()]);
         words.extend(self.words.iter().cloned());
         if let Err(error) = self.programs.run("ssh", &words, Duration::from_secs(2)) {
-            tracing::debug!("ending the connection: {error}");
+            tracing::debug!("closing the connection: {error}");
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ pub struct Moved {
 }
 
 fn failed(place: &Remote, what: &str, why: impl std::fmt::Display) -> PlaceError {
-    PlaceError::Lost { place: place.label().to_owned(), why: format!("{what}: {why}") }
+    PlaceError::RemoteLost { place: place.label().to_owned(), why: format!("{what}: {why}") }
 }
 
 /// Connects two programs and waits for both; their complaints. Both are ended when `stop` says so.
@@ -52,7 +52,7 @@ fn pipe(mut from: Command, mut to: Command, stop: &CancellationToken) -> io::Res
     }
     let words = String::from_utf8_lossy(&words);
     let last = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it failed");
-    Ok(Err(if stop.is_cancelled() { "interrupted: nothing was moved".to_owned() } else { last.to_owned() }))
+    Ok(Err(if stop.is_cancelled() { "interrupted: nothing was copied".to_owned() } else { last.to_owned() }))
 }
 
 /// Waits for all of them; whether each succeeded.
@@ -100,13 +100,13 @@ fn tar_there(place: &Remote, script: Script) -> Command {
 pub fn push(place: &Remote, from: &Path, to: &Path, stop: &CancellationToken) -> Result<Moved, PlaceError> {
     place.ready()?;
     let source = from.canonicalize().map_err(|error| failed(place, &from.display().to_string(), error))?;
-    let Some((folder, name)) = split(&source) else { return Err(failed(place, "/", "name a file or folder")) };
+    let Some((folder, name)) = split(&source) else { return Err(failed(place, "/", "give a file or folder")) };
     let target = match place.about(to) {
         Ok(about) if about.kind == Kind::Folder => to.join(name),
         _ => to.to_owned(),
     };
     let Some((target_folder, target_name)) = split(&target) else {
-        return Err(failed(place, &target.display().to_string(), "name a file or folder"));
+        return Err(failed(place, &target.display().to_string(), "give a file or folder"));
     };
     let mut pack = Command::new("tar");
     pack.arg("-C").arg(folder).arg("-cf").arg("-").arg("--").arg(name);
@@ -143,10 +143,10 @@ pub fn pull(place: &Remote, from: &Path, to: &Path, stop: &CancellationToken) ->
     let source = place.resolve(from);
     let shown = |path: &Path| path.display().to_string();
     place.about(&source).map_err(|error| failed(place, &shown(from), error))?;
-    let Some((folder, name)) = split(&source) else { return Err(failed(place, "/", "name a file or folder")) };
+    let Some((folder, name)) = split(&source) else { return Err(failed(place, "/", "give a file or folder")) };
     let target: PathBuf = if to.is_dir() { to.join(name) } else { to.to_owned() };
     let Some((target_folder, target_name)) = split(&target) else {
-        return Err(failed(place, &shown(&target), "name a file or folder"));
+        return Err(failed(place, &shown(&target), "give a file or folder"));
     };
     std::fs::create_dir_all(target_folder).map_err(|error| failed(place, &shown(target_folder), error))?;
     let inside = tempfile::Builder::new().prefix(".hermes-").tempdir_in(target_folder);
@@ -162,7 +162,7 @@ pub fn pull(place: &Remote, from: &Path, to: &Path, stop: &CancellationToken) ->
     }
     let target = target_folder.join(target_name);
     std::fs::rename(inside.path().join(name), &target).map_err(|error| {
-        let why = format!("{error}; move what is there away first");
+        let why = format!("{error}; move the existing one away first");
         failed(place, &shown(&target), why)
     })?;
     Ok(Moved { from: shown(&source), to: shown(&target) })
@@ -202,7 +202,7 @@ mod tests {
         std::thread::scope(|scope| {
             let moved = scope.spawn(|| pipe(shell("exec cat /dev/zero"), shell("exec cat"), &stop).unwrap());
             stop.cancel();
-            assert_eq!(moved.join().unwrap(), Err("interrupted: nothing was moved".into()));
+            assert_eq!(moved.join().unwrap(), Err("interrupted: nothing was copied".into()));
         });
     }
 }

@@ -2,7 +2,7 @@
 //! once, and an answer counts for the judgement of one line.
 
 use super::open::Backends;
-use super::remote::{Remote, SMALL, SOON};
+use super::remote::{ANSWER_LIMIT, Remote, SMALL};
 use super::script::{Script, pattern};
 use crate::lock::lock;
 use crate::policy::files::normal;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How long an answer counts: a judgement is made in less, and what changed since is seen by the look before the run.
 const FRESH: Duration = Duration::from_secs(2);
 /// Paths that are asked for at once.
-const MOST: usize = 256;
+const MAX_PATHS: usize = 256;
 
 /// Follows links as far as a path exists, without a tool that can.
 const LEADS: &str = r#"h_leads() { p=$1; t=
@@ -57,7 +57,7 @@ impl Remote {
         let unknown: Vec<&PathBuf> = {
             let mut looked = lock(&self.looked);
             let known = looked.current();
-            paths.iter().filter(|path| path.is_absolute() && !known.leads.contains_key(*path)).take(MOST).collect()
+            paths.iter().filter(|path| path.is_absolute() && !known.leads.contains_key(*path)).take(MAX_PATHS).collect()
         };
         if unknown.is_empty() {
             return;
@@ -83,7 +83,7 @@ impl Remote {
             true => words(Script::new("readlink -mz --")),
             false => words(Script::new("set --")).add("\n").add(LEADS),
         };
-        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Vec::new() };
+        let Ok(said) = self.ask(&script, ANSWER_LIMIT, SMALL) else { return Vec::new() };
         let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         all.map(|path| normal(Path::new("/"), &String::from_utf8_lossy(path)).into()).collect()
     }
@@ -125,7 +125,7 @@ impl Remote {
             "; do { [ -e \"$h_p\" ] || [ -L \"$h_p\" ]; } && printf '%s\\0' \"$h_p\"; h_n=$((h_n - 1)); [ $h_n -gt 0 ] || break; done",
         );
         // What cannot be told may be anything.
-        let Ok(said) = self.ask(&script, SOON, SMALL) else { return Matches::default() };
+        let Ok(said) = self.ask(&script, ANSWER_LIMIT, SMALL) else { return Matches::default() };
         let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());
         let found =
             Matches::at_most(all.map(|path| String::from_utf8_lossy(path).into_owned().into()).collect(), limit);
@@ -137,7 +137,7 @@ impl Remote {
         if let Some(known) = lock(&self.looked).current().about.get(path) {
             return *known;
         }
-        let said = self.ask(&Script::new("LC_ALL=C ls -ld -- ").word(path), SOON, SMALL).ok()?;
+        let said = self.ask(&Script::new("LC_ALL=C ls -ld -- ").word(path), ANSWER_LIMIT, SMALL).ok()?;
         let found = listed(&String::from_utf8_lossy(&said.out));
         lock(&self.looked).current().about.insert(path.to_owned(), found);
         found
@@ -149,7 +149,7 @@ impl Remote {
         }
         let script = Script::new("[ -f ").word(path).add(" ] && [ \"$(wc -c <").word(path);
         let script = script.add(&format!(")\" -le {limit} ] && cat ")).word(path);
-        let said = self.ask(&script, SOON, limit.saturating_add(1024)).ok()?;
+        let said = self.ask(&script, ANSWER_LIMIT, limit.saturating_add(1024)).ok()?;
         let text = (said.code == 0).then(|| String::from_utf8(said.out).ok()).flatten();
         lock(&self.looked).current().texts.insert(path.to_owned(), text.clone());
         text

@@ -25,17 +25,17 @@ pub struct ApprovalsArgs {
 pub enum ApprovalsCommand {
     /// Judge commands: JSON lines in, JSON lines out
     Check(CheckArgs),
-    /// What ran, what did not, and by whose word; newest first
+    /// List what ran, what did not and who decided, newest first
     Log(log::LogArgs),
-    /// The rules that hold here: where they stand, how long, who made them
+    /// List the rules in effect here, where they are, how long they last and who made them
     Rules {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Judge one call by the rules that hold here, without running it
+    /// Test one call against the rules in effect here, without running it
     Test(trial::TestArgs),
-    /// Take a rule away from the file where it stands
+    /// Remove a rule from its file
     Revoke {
         /// The rule as `rules` prints it, or its number there
         #[arg(required = true, num_args = 1.., value_name = "RULE|NUMBER")]
@@ -46,16 +46,16 @@ pub enum ApprovalsCommand {
 /// `hermes approvals check`.
 #[derive(Args, Debug, Default)]
 pub struct CheckArgs {
-    /// How questions are treated
+    /// Approval mode
     #[arg(long, value_enum, default_value_t)]
     pub mode: ModeArg,
-    /// Rules that hold for every command, one a line: `allow git *`, `deny rm *`
+    /// Rules for every command, one per line: `allow git *`, `deny rm *`
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
-    /// The folder that `~` stands for; its .hermes is the program's own home
+    /// Folder to use as `~`; its .hermes is the program's home
     #[arg(long, value_name = "DIR")]
     pub home: Option<PathBuf>,
-    /// The folder where the commands would run
+    /// Folder the commands would run in
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 }

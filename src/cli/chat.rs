@@ -6,10 +6,10 @@ use crate::app::Model;
 use crate::app::model::ToolWords;
 use crate::app::model::first_run::FirstRun;
 use crate::config::keymap::Keymap;
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use crate::config::theme::Canvas;
 use crate::engine::{Engine, EngineOptions, Opens, SessionSpec};
-use crate::exec::{FarLeft, Scratch};
+use crate::exec::{RemoteLeftovers, Scratch};
 use crate::llm::endpoint;
 use crate::llm::scripted;
 use crate::protocol::Level;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// Runs the screen and returns the exit code.
 pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        anyhow::bail!("the screen needs a terminal; use -p PROMPT for an answer without one");
+        anyhow::bail!("the screen needs a terminal; without one, use -p PROMPT");
     }
     let mut args = args;
     loop {
@@ -52,7 +52,7 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
     let runtime = setup::runtime()?;
     // Signals are heard before the terminal is taken: none can leave it in our state.
     let signals = runtime.block_on(async { Signals::new() })?;
-    let screen = Screen::open(model).context("the terminal could not be taken")?;
+    let screen = Screen::open(model).context("could not set up the terminal")?;
     // From here on the person can type; everything else follows.
     let _log = setup::logging(&base);
     let ended = runtime.block_on(live(screen, signals, &args, &base, canvas))?;
@@ -67,13 +67,13 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
 fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> {
     let config = &base.loaded.config;
     let skin = args.skin.as_deref().unwrap_or(&config.display.skin);
-    let home = crate::config::paths::user_home().unwrap_or_default();
+    let home = crate::environment::user_home().unwrap_or_default();
     let mut problems: Vec<String> = base.loaded.warnings.iter().map(|warning| short(warning, &home)).collect();
-    let look = match Look::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
+    let look = match Appearance::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
         Ok(look) => look,
         Err(error) => {
             problems.push(error.to_string());
-            Look::fallback(canvas)?
+            Appearance::fallback(canvas)?
         }
     };
     let keymap = match Keymap::load(&base.paths.keymap()) {
@@ -154,7 +154,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         // What an earlier run left behind; the first frame does not wait for it.
         let (exec, backends) = (services.exec.clone(), services.backends.clone());
         tokio::spawn(async move {
-            let (here, there) = (exec.clone(), Arc::new(move |left: &FarLeft| backends.seek(left)));
+            let (here, there) = (exec.clone(), Arc::new(move |left: &RemoteLeftovers| backends.seek(left)));
             if tokio::task::spawn_blocking(move || here.recover()).await.is_ok() {
                 exec.seek(there).await;
             }
@@ -200,7 +200,7 @@ fn words() -> BTreeMap<String, ToolWords> {
 
 /// A folder for the demo, removed when it ends.
 fn scratch_folder() -> anyhow::Result<Scratch> {
-    Scratch::new(&std::env::temp_dir(), "demo").context("no scratch folder for the demo; set TMPDIR")
+    Scratch::new(&std::env::temp_dir(), "demo").context("could not create a scratch folder for the demo; set TMPDIR")
 }
 
 /// After the screen is gone: how to come back, and what goes on.
@@ -215,6 +215,6 @@ fn farewell(ended: &Ended) {
         let _ = writeln!(out, "still running: {} ({at})", visible(command).text);
     }
     if !ended.kept.is_empty() {
-        let _ = writeln!(out, "come back to it: the next hermes lists it in its terminal pane, to read or to end");
+        let _ = writeln!(out, "the next hermes lists it in the terminal pane, to read or kill");
     }
 }

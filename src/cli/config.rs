@@ -31,22 +31,22 @@ pub enum ConfigAction {
         /// A YAML scalar; lists as [a, b]
         value: String,
     },
-    /// Look for unknown keys, wrong values and loose permissions; exits 1 when there are any
+    /// Check for unknown keys, wrong values and loose permissions; exits 1 if it finds any
     Check {
         #[arg(long)]
         json: bool,
     },
     /// Print the JSON Schema of config.yaml, for editors
     Schema {
-        /// The table of docs/CONFIG.md instead
+        /// Print the table of docs/CONFIG.md instead
         #[arg(long)]
         markdown: bool,
     },
     /// Open config.yaml in $VISUAL or $EDITOR
     Edit,
-    /// Read the hermes.yaml of a project from now on, and let its hooks and plugins run as they are now
+    /// Trust a project: read its hermes.yaml and run its hooks and plugins as they are now
     Trust {
-        /// The folder that holds it
+        /// Folder of the project
         #[arg(default_value = ".")]
         dir: PathBuf,
     },
@@ -77,7 +77,7 @@ pub fn run(args: &ConfigArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Res
                 Some(seen) => trust::accept(paths, seen, chrono::Utc::now().to_rfc3339())?,
                 None => drop(project::trust(paths, &dir)?),
             }
-            writeln!(out, "{} is trusted; its {} counts from now on", dir.display(), project::FILE)?;
+            writeln!(out, "trusted {}; its {} applies from now on", dir.display(), project::FILE)?;
             for (thing, _) in seen.iter().flat_map(|seen| &seen.things) {
                 let (kind, what) = (thing.kind.word(), &thing.what);
                 match thing.problem.as_str() {
@@ -142,10 +142,10 @@ fn check(paths: &Paths, loaded: &config::Loaded, json: bool, out: &mut dyn Write
         writeln!(out, "{error}")?;
     }
     for (key, line) in &loaded.foreign {
-        writeln!(out, "{}:{line}: {key} is not used by this program yet", paths.config().display())?;
+        writeln!(out, "{}:{line}: {key} is not supported yet", paths.config().display())?;
     }
     if code == 0 {
-        writeln!(out, "{} is fine", paths.config().display())?;
+        writeln!(out, "{} is valid", paths.config().display())?;
     }
     Ok(code)
 }
@@ -153,7 +153,7 @@ fn check(paths: &Paths, loaded: &config::Loaded, json: bool, out: &mut dyn Write
 fn open(paths: &Paths) -> anyhow::Result<i32> {
     let path = paths.config();
     if !path.exists() {
-        config::paths::write_atomic(&path, edit::TEMPLATE)?;
+        crate::fs::write_atomic(&path, edit::TEMPLATE)?;
     }
     let editor =
         ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|editor| !editor.is_empty()));
@@ -186,11 +186,11 @@ mod tests {
         assert_eq!(ran(&paths, ConfigAction::Get { key: Some(key()), json: true }), (0, "\"ares\"\n".into()));
         assert_eq!(ran(&paths, ConfigAction::Get { key: Some("toolsets".into()), json: false }), (1, String::new()));
         assert!(ran(&paths, ConfigAction::Get { key: Some("agent".into()), json: false }).1.contains("max_turns: 90"));
-        assert!(ran(&paths, ConfigAction::Check { json: false }).1.contains("is fine"));
+        assert!(ran(&paths, ConfigAction::Check { json: false }).1.contains("is valid"));
         std::fs::write(paths.config(), "dsplay: 1\nkanban: {}\n").unwrap();
         let (code, text) = ran(&paths, ConfigAction::Check { json: false });
         assert_eq!(code, 1);
-        assert!(text.contains("did you mean display") && text.contains(":2: kanban is not used"), "{text}");
+        assert!(text.contains("did you mean display") && text.contains(":2: kanban is not supported"), "{text}");
         let (_, json) = ran(&paths, ConfigAction::Check { json: true });
         let report: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&report["warnings"][0]["line"], &report["not_used"][0]["key"]), (&1.into(), &"kanban".into()));

@@ -22,10 +22,10 @@ pub enum Command {
         #[arg(long, default_value_t = 65_536)]
         chunk: usize,
     },
-    /// Print the text of a document: what `read_file` runs, so that a reader that breaks takes nothing along
+    /// Print the text of a document; `read_file` runs this to isolate crashes
     #[command(hide = true)]
     Extract { file: PathBuf },
-    /// Hold the terminals of background commands, so that they outlive the program
+    /// Hold the terminals of background commands after the program exits
     #[command(hide = true)]
     Keep,
 }
@@ -44,9 +44,9 @@ pub fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
 }
 
 fn screen(file: &Path, size: &str, chunk: usize, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let bytes = std::fs::read(file).with_context(|| format!("{} could not be read", file.display()))?;
+    let bytes = std::fs::read(file).with_context(|| format!("could not read {}", file.display()))?;
     let numbers = size.split_once('x').and_then(|(c, r)| Some((c.parse::<u16>().ok()?, r.parse::<u16>().ok()?)));
-    let (columns, rows) = numbers.with_context(|| format!("{size:?} is no size; write for example 80x24"))?;
+    let (columns, rows) = numbers.with_context(|| format!("{size:?} is not a size; write it like 80x24"))?;
     let mut screen = Screen::new(columns, rows);
     for piece in bytes.chunks(chunk.max(1)) {
         screen.feed(piece);

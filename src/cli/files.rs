@@ -12,27 +12,27 @@ use tokio_util::sync::CancellationToken;
 /// Subcommands of `hermes files`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Send a file or folder of this machine
+    /// Copy a file or folder to the backend
     Push(Way),
-    /// Bring a file or folder to this machine
+    /// Copy a file or folder from the backend
     Pull(Way),
 }
 
 /// What goes where.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Way {
-    /// A file or a folder
+    /// File or folder
     pub from: PathBuf,
-    /// A name, or a folder to put it in; the working folder when it is left out
+    /// Target name or folder; the working folder by default
     pub to: Option<PathBuf>,
-    /// Another backend than that of the configuration
+    /// Use this backend instead of the configured one
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
     #[arg(long)]
     pub json: bool,
 }
 
-/// Moves it and says where it is. Exits 0; 130 when the person interrupts it.
+/// Moves it and says where it is. Exits 0; 130 when the user interrupts it.
 ///
 /// # Errors
 /// When the place cannot be reached, or something cannot be read or written.
@@ -87,9 +87,9 @@ fn transfer(
     if let Some(kind) = &way.backend {
         backends.choose(kind)?;
     }
-    let there = backends.current().context(
-        "commands run on this machine (terminal.backend is local): name another place with --backend, or set it",
-    )?;
+    let there = backends
+        .current()
+        .context("terminal.backend is local: choose a backend with --backend, or set terminal.backend")?;
     let begin = there.begin()?;
     let home = there.home()?;
     let over_there = |path: &Path| match path.strip_prefix("~") {

@@ -12,14 +12,14 @@ use std::io::Write;
 /// Subcommands of `hermes hooks`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// All hooks: event, matcher, command, whether they run
+    /// List hooks: event, matcher, command, state
     List {
         #[arg(long)]
         json: bool,
     },
-    /// Say yes to the hooks of config.yaml as they are now
+    /// Approve the hooks in config.yaml as they are now
     Accept,
-    /// Take every yes back
+    /// Revoke every approval
     Revoke,
 }
 
@@ -40,7 +40,7 @@ pub fn run(command: &Command, out: &mut dyn Write) -> anyhow::Result<i32> {
             let now = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
             for (hook, standing) in hooks.iter().filter(|(hook, _)| hook.from == From::Person) {
                 consents.allow(hook, &base.cwd, now.clone());
-                let word = if *standing == Standing::Allowed { "still allowed" } else { "allowed" };
+                let word = if *standing == Standing::Allowed { "still approved" } else { "allowed" };
                 writeln!(out, "{word}: {} {}", hook.written, hook.command)?;
             }
             consents.save(&base.paths.home)?;
@@ -50,7 +50,7 @@ pub fn run(command: &Command, out: &mut dyn Write) -> anyhow::Result<i32> {
             let count = consents.approvals.len();
             consents.approvals.clear();
             consents.save(&base.paths.home)?;
-            writeln!(out, "{count} taken back; each is asked about again")?;
+            writeln!(out, "revoked {count}; they will ask again")?;
         }
     }
     for problem in &problems {
@@ -62,8 +62,8 @@ pub fn run(command: &Command, out: &mut dyn Write) -> anyhow::Result<i32> {
 fn list(hooks: &[(CommandHook, Standing)], problems: &[String], json: bool, out: &mut dyn Write) -> anyhow::Result<()> {
     let state = |standing: &Standing| match standing {
         Standing::Allowed => ("allowed", String::new()),
-        Standing::Drifted(when) => ("allowed", format!("its script changed since the yes ({when})")),
-        Standing::Unasked => ("not allowed", "run: hermes hooks accept".into()),
+        Standing::Drifted(when) => ("allowed", format!("its script changed since approval ({when})")),
+        Standing::Unasked => ("not approved", "run: hermes hooks accept".into()),
     };
     let matcher = |hook: &CommandHook| hook.matcher.as_ref().map(|matcher| matcher.written.clone()).unwrap_or_default();
     if json {
@@ -80,13 +80,13 @@ fn list(hooks: &[(CommandHook, Standing)], problems: &[String], json: bool, out:
         return Ok(());
     }
     if hooks.is_empty() {
-        writeln!(out, "no hooks; `hooks:` in config.yaml runs commands at events (docs/PLUGINS.md)")?;
+        writeln!(out, "no hooks; add commands under `hooks:` in config.yaml (docs/PLUGINS.md)")?;
     }
     for (hook, standing) in hooks {
         let (state, detail) = state(standing);
         let on = Some(matcher(hook)).filter(|on| !on.is_empty()).map(|on| format!(" on {on}")).unwrap_or_default();
         let more = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-        let idle = if hook.event.row().reached { "" } else { "  (nothing in this version gets there)" };
+        let idle = if hook.event.row().reached { "" } else { "  (this version never triggers it)" };
         writeln!(out, "{}{on}  {}  [{state}{more}]{idle}", hook.event.name(), hook.command)?;
     }
     Ok(())

@@ -12,7 +12,7 @@ pub struct KeysArgs {
     pub json: bool,
 }
 
-/// Prints the keymap, by context and action. Exits 0, or 1 after the defaults when the person's file is wrong.
+/// Prints the keymap, by context and action. Exits 0, or 1 after the defaults when the user's file is invalid.
 ///
 /// # Errors
 /// Only when `out` can't be written or the embedded defaults are broken.
@@ -38,9 +38,9 @@ pub fn run(args: &KeysArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Resul
             writeln!(out, "  {action:22} {keys}")?;
         }
     }
-    writeln!(out, "\nyour own keys: {}", paths.keymap().display())?;
+    writeln!(out, "\nyour keys: {}", paths.keymap().display())?;
     if let Some(problem) = &problem {
-        writeln!(out, "it is not used: {problem}")?;
+        writeln!(out, "ignored: {problem}")?;
     }
     Ok(i32::from(problem.is_some()))
 }

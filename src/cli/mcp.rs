@@ -17,42 +17,42 @@ const VERSION: u32 = 1;
 /// Subcommands of `hermes mcp`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// The servers of the configuration; nothing is started
+    /// List configured servers, without starting them
     List {
         #[arg(long)]
         json: bool,
     },
-    /// Connect to a server and list what it offers, with times
+    /// Connect to a server; list its tools, with timings
     Test {
         name: String,
         #[arg(long)]
         json: bool,
     },
-    /// Add a server: a program with its arguments after `--`, or --url
+    /// Add a server: a program and arguments after `--`, or --url
     Add {
         name: String,
-        /// Address of a server that is reached over HTTP
+        /// Address of an HTTP server
         #[arg(long)]
         url: Option<String>,
-        /// NAME=VALUE that the program sees; better `NAME=${NAME}` than a key
+        /// NAME=VALUE in the program's environment; use `NAME=${NAME}` for keys
         #[arg(long, value_name = "NAME=VALUE")]
         env: Vec<String>,
         /// NAME=VALUE sent with each request
         #[arg(long, value_name = "NAME=VALUE")]
         header: Vec<String>,
-        /// It wants a login: `hermes mcp login NAME`
+        /// The server uses OAuth: log in with `hermes mcp login NAME`
         #[arg(long)]
         oauth: bool,
         /// Program and arguments
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
-    /// Take a server out of the configuration, with its login
+    /// Remove a server and its login
     #[command(alias = "rm")]
     Remove { name: String },
-    /// Log in to a server in the browser
+    /// Log in to a server in your browser
     Login { name: String },
-    /// Throw a login away
+    /// Delete a login
     Logout { name: String },
 }
 
@@ -92,9 +92,9 @@ pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
         Command::Add { name, url, env, header, oauth, command } => {
             ensure!(
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')),
-                "a name has letters, digits, - and _"
+                "a name consists of letters, digits, - and _"
             );
-            ensure!(!servers.contains_key(&name), "{name} is there already; remove it first");
+            ensure!(!servers.contains_key(&name), "{name} already exists; remove it first");
             let mut entries: Vec<(String, Value)> = Vec::new();
             let key = |part: &str| format!("mcp_servers.{name}.{part}");
             match (url, command.split_first()) {
@@ -111,24 +111,24 @@ pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
                     }
                 }
                 (Some(_), Some(_)) => bail!("a server is a program or an address, not both"),
-                (None, None) => bail!("say what to run after --, or give an address with --url"),
+                (None, None) => bail!("give a command after --, or an address with --url"),
             }
             for (part, pairs) in [("env", env), ("headers", header)] {
                 for pair in pairs {
-                    let (left, right) = pair.split_once('=').with_context(|| format!("{pair:?} is no NAME=VALUE"))?;
-                    ensure!(!left.contains('.'), "{left:?} has a dot; write it into {} by hand", file.display());
+                    let (left, right) = pair.split_once('=').with_context(|| format!("{pair:?} is not NAME=VALUE"))?;
+                    ensure!(!left.contains('.'), "{left:?} contains a dot; add it to {} by hand", file.display());
                     entries.push((key(&format!("{part}.{left}")), right.into()));
                 }
             }
             edit::put(&file, &entries)?;
-            writeln!(out, "{name} is in {}; try it: hermes mcp test {name}", file.display())?;
+            writeln!(out, "added {name} to {}; test it: hermes mcp test {name}", file.display())?;
             Ok(0)
         }
         Command::Remove { name } => {
             ensure!(servers.contains_key(&name), unknown(&name, servers.keys()));
             edit::remove(&file, &format!("mcp_servers.{name}"))?;
             let login = mcp::forget(&tokens, &name).map_err(|why| anyhow!(why))?;
-            writeln!(out, "{name} is removed{}", if login { ", with its login" } else { "" })?;
+            writeln!(out, "removed {name}{}", if login { ", with its login" } else { "" })?;
             Ok(0)
         }
         Command::Login { name } => {
@@ -144,7 +144,7 @@ pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
         }
         Command::Logout { name } => {
             let was = mcp::forget(&tokens, &name).map_err(|why| anyhow!(why))?;
-            writeln!(out, "{}", if was { "logged out" } else { "there was no login" })?;
+            writeln!(out, "{}", if was { "logged out" } else { "no login found" })?;
             Ok(0)
         }
     }
@@ -152,8 +152,9 @@ pub async fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
 
 fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a String>) -> anyhow::Error {
     let known: Vec<&str> = known.map(String::as_str).collect();
-    let list = if known.is_empty() { "there are none".to_owned() } else { format!("there are {}", known.join(", ")) };
-    anyhow!("no MCP server is named {name}; {list}")
+    let list =
+        if known.is_empty() { "none are configured".to_owned() } else { format!("configured: {}", known.join(", ")) };
+    anyhow!("no MCP server named {name}; {list}")
 }
 
 fn row(name: &str, config: &McpServerConfig, settings: &Result<Settings>, tokens: &std::path::Path) -> Value {
@@ -208,7 +209,7 @@ async fn test(
     let config = McpServerConfig { enabled: true, ..settings.config.clone() };
     mcp.apply(&[(settings.name.clone(), config)].into());
     mcp.settled(settings.connect_timeout * 2 + Duration::from_secs(1)).await;
-    let status = mcp.status().into_iter().next().context("the server is gone")?;
+    let status = mcp.status().into_iter().next().context("the server exited")?;
     mcp.shutdown().await;
     let ready = status.state == State::Ready;
     if json {
@@ -260,7 +261,7 @@ fn show(status: &Status, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "warning: {problem}")?;
     }
     if !status.stderr.trim().is_empty() {
-        writeln!(out, "its standard error ends with:")?;
+        writeln!(out, "end of its standard error:")?;
         let lines: Vec<&str> = status.stderr.lines().collect();
         for line in lines.iter().skip(lines.len().saturating_sub(12)) {
             writeln!(out, "  {line}")?;
@@ -274,7 +275,7 @@ async fn to_browser(address: String) -> Option<String> {
     let asked = std::io::stdin().is_terminal();
     let mut err = std::io::stderr();
     let paste =
-        if asked { "\nIf the browser is on another machine, paste the address that it ends at here.\n" } else { "\n" };
+        if asked { "\nIf your browser is on another machine, paste the address it ends at here.\n" } else { "\n" };
     // Standard error is gone only when the terminal is.
     let _ = writeln!(err, "Log in here:\n\n  {address}\n{paste}");
     // Without a browser the person follows the address by hand.
@@ -292,7 +293,7 @@ async fn to_browser(address: String) -> Option<String> {
 }
 
 /// `hermes debug mcp-conformance`: the client of the protocol's own test suite. The suite names the scenario and what it
-/// needs in the environment, and plays the person's browser itself: every login is a plain visit.
+/// needs in the environment, and acts as the browser: every login is a plain visit.
 pub async fn conformance(url: String, out: &mut dyn Write) -> Result<i32> {
     let base = setup::base(&super::ChatArgs::default())?;
     let scenario = std::env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();

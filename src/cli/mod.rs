@@ -1,4 +1,4 @@
-//! The command line: what `docs/CLI.md` describes. One file a group of commands.
+//! The command line, as described in `docs/CLI.md`. One file per group of commands.
 
 pub mod approvals;
 mod build;
@@ -45,10 +45,10 @@ struct Cli {
 pub struct ChatArgs {
     /// First prompt
     pub prompt: Option<String>,
-    /// Answer one prompt without a screen; `-` or no value reads standard input
+    /// Answer one prompt without the screen; `-` or no value reads standard input
     #[arg(short = 'p', long = "print", visible_short_alias = 'z', alias = "oneshot", value_name = "PROMPT", num_args = 0..=1, default_missing_value = "-")]
     pub print: Option<String>,
-    /// Go on with the newest session of this folder
+    /// Continue the newest session in this folder
     #[arg(short = 'c', long = "continue")]
     pub continue_: bool,
     /// With `-c`: all tabs of the window that was open last
@@ -63,40 +63,40 @@ pub struct ChatArgs {
     /// Provider of the model
     #[arg(long)]
     pub provider: Option<String>,
-    /// Only these toolsets, by commas
+    /// Use only these toolsets, comma-separated
     #[arg(short = 't', long, value_delimiter = ',', value_name = "A,B")]
     pub toolsets: Option<Vec<String>>,
-    /// Load these skills at the start, by commas
+    /// Load these skills at the start, comma-separated
     #[arg(short = 's', long, value_delimiter = ',', value_name = "A,B")]
     pub skills: Vec<String>,
-    /// Skin of the screen
+    /// Skin to use
     #[arg(long)]
     pub skin: Option<String>,
-    /// Do not ask before dangerous commands; some are still asked about or refused
+    /// Run dangerous commands without asking; a few still ask or are refused
     #[arg(long)]
     pub yolo: bool,
-    /// Run the hooks of your config.yaml without asking for each first; never those of a project
+    /// Run the hooks in your config.yaml without approval; never a project's
     #[arg(long)]
     pub accept_hooks: bool,
-    /// Plain lines instead of the screen, for screen readers and pipes
+    /// Plain lines instead of the full screen, for screen readers and pipes
     #[arg(long)]
     pub plain: bool,
-    /// A scripted model in a scratch folder: nothing is sent anywhere
+    /// Demo: a scripted model in a scratch folder; nothing leaves this machine
     #[arg(long)]
     pub demo: bool,
     /// Work in this folder
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// Work in this folder, too: what is written and deleted there is not outside
+    /// Add a folder to the workspace
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
-    /// What `-p` prints
+    /// Output format of `-p`
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,
-    /// Steps a turn may take
+    /// Maximum steps per turn
     #[arg(long, value_name = "N")]
     pub max_turns: Option<u32>,
-    /// The answer must fit this JSON Schema
+    /// Require an answer that matches this JSON Schema
     #[arg(long, value_name = "FILE")]
     pub json_schema: Option<PathBuf>,
 }
@@ -112,48 +112,48 @@ pub enum Output {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// The screen, or one answer with `-q`
+    /// Start the screen, or answer once with `-q`
     Chat(ChatCommand),
-    /// Tools: list, schemas, run one
+    /// Manage tools: list, show schemas, run one
     #[command(subcommand)]
     Tools(tools::Command),
-    /// Past sessions: list, show, search, export, import
+    /// Manage sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
-    /// MCP servers: list, test, add, remove, log in
+    /// Manage MCP servers: list, test, add, remove, log in
     #[command(subcommand)]
     Mcp(mcp::Command),
-    /// The gate: judge commands
+    /// Manage approvals: rules, log, test commands
     Approvals(approvals::ApprovalsArgs),
-    /// The configuration file
+    /// Manage the configuration
     Config(config::ConfigArgs),
-    /// Models that can be chosen
+    /// List available models
     Models(models::ModelsArgs),
-    /// Programs that add tools, hooks and commands
+    /// Manage plugins
     #[command(subcommand, alias = "plugin")]
     Plugins(plugins::Command),
-    /// Commands that run at events
+    /// Manage hooks
     #[command(subcommand)]
     Hooks(hooks::Command),
-    /// Skins and themes
+    /// List skins and themes
     Skins(skins::SkinsArgs),
-    /// Files to and from the place where commands run
+    /// Copy files to and from the backend
     #[command(subcommand)]
     Files(files::Command),
-    /// Keys and what they do
+    /// List keys
     Keys(keys::KeysArgs),
-    /// What is set up and what is not
+    /// Check the setup
     Doctor(doctor::DoctorArgs),
-    /// Completions for a shell
+    /// Print shell completions
     #[command(alias = "completions")]
     Completion { shell: clap_complete::Shell },
-    /// For bug reports and checks
+    /// Debugging tools
     #[command(subcommand)]
     Debug(debug::Command),
 }
 
 #[derive(Debug, Args)]
 struct ChatCommand {
-    /// One answer without a screen
+    /// Answer once without the screen
     #[arg(short = 'q', long = "query", value_name = "PROMPT")]
     query: Option<String>,
     #[command(flatten)]

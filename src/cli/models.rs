@@ -11,7 +11,7 @@ use std::io::Write;
 pub struct ModelsArgs {
     /// Only this provider
     provider: Option<String>,
-    /// Ask the provider again instead of the cached list
+    /// Refresh the list instead of using the cache
     #[arg(long)]
     refresh: bool,
     #[arg(long)]
@@ -54,7 +54,7 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
             writeln!(out, "! {problem}")?;
         }
         if rows.is_empty() && problems.is_empty() {
-            writeln!(out, "no provider is set up; start hermes and paste a key, or put one into the environment")?;
+            writeln!(out, "no provider configured; start hermes and paste a key, or set one in the environment")?;
         }
     }
     Ok(i32::from(rows.is_empty()))

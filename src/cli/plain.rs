@@ -72,7 +72,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                 match line.trim() {
                     "/quit" | "/exit" if talk.asked.is_empty() => break,
                     command if command.starts_with('/') && talk.asked.is_empty() => {
-                        say("[commands here: /quit; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
+                        say("[type /quit to leave; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
                         continue;
                     }
                     _ => {}
@@ -94,7 +94,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
             Some(event) = streams.processes.recv() => {
                 // There is no field whose text stays hidden.
                 if let crate::exec::ProcessEvent::Asks(ask) = event {
-                    say(&format!("[{} asks “{}”: plain mode cannot answer it]\n", ask.who, ask.prompt))?;
+                    say(&format!("[{} asks “{}”, which plain mode can't answer]\n", ask.who, ask.prompt))?;
                     exec.answer(ask.id, None);
                 }
             }
@@ -248,8 +248,8 @@ impl Talk {
                     Outcome::Ok => "done",
                     Outcome::Failed => "failed",
                     Outcome::Denied => "denied",
-                    Outcome::TimedOut => "not answered in time",
-                    Outcome::NoOne => "nobody to ask",
+                    Outcome::TimedOut => "timed out",
+                    Outcome::NoOne => "no one to ask",
                     Outcome::Refused => "refused",
                     Outcome::Interrupted => "stopped",
                 };
@@ -264,7 +264,7 @@ impl Talk {
             AgentEvent::ApprovalClosed(id) => {
                 if let Some(at) = self.asked.iter().position(|asked| asked.approval() == Some(id)) {
                     self.asked.remove(at);
-                    self.row(if at == 0 { "[no longer asked]" } else { "[a question that waited is no longer asked]" });
+                    self.row(if at == 0 { "[question withdrawn]" } else { "[a pending question was withdrawn]" });
                     if at == 0 {
                         self.show();
                     }
@@ -275,7 +275,7 @@ impl Talk {
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
             AgentEvent::NotTaken(why) => self.row(&format!("[{why}]")),
             AgentEvent::Undelivered(said) => {
-                said.iter().for_each(|(text, _)| self.row(&format!("[not delivered, the turn was stopped: {text}]")))
+                said.iter().for_each(|(text, _)| self.row(&format!("[not sent, the turn was stopped: {text}]")))
             }
             AgentEvent::TurnFinished(outcome) => {
                 self.running = false;
@@ -287,10 +287,7 @@ impl Talk {
             }
             AgentEvent::PolicyChanged(changes) if !changes.is_empty() => {
                 let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
-                self.row(&format!(
-                    "! {} changed: nothing passes by a rule or mode until you start anew",
-                    names.join(", ")
-                ));
+                self.row(&format!("! {} changed: rules and modes approve nothing until you restart", names.join(", ")));
             }
             AgentEvent::OpenElsewhere { session, pid } => self
                 .row(&format!("! session {session} is open in another hermes (process {pid}); close it there first")),
@@ -354,10 +351,10 @@ fn question(approval: &Approval) -> String {
     for why in approval.verdict.reasons() {
         add(format!("{}: {}", label(&why.effect), why.text));
     }
-    approval.changed.iter().for_each(|changed| add(format!("asked again: {changed}")));
+    approval.changed.iter().for_each(|changed| add(format!("asking again: {changed}")));
     approval.payloads.iter().for_each(|payload| add(format!("this is what runs: {}", payload.text.trim_end())));
     if let Intent::Command { cwd, .. } = &approval.intent {
-        add(format!("in {}, asked by {}", cwd.display(), approval.origin.words()));
+        add(format!("in {}, requested by {}", cwd.display(), approval.origin.words()));
     }
     approval.targets.iter().for_each(|target| add(touches(target)));
     out
@@ -445,7 +442,7 @@ mod tests {
         // While its reason is written the question may be taken back: the line that follows answers the next one.
         talk.line("r");
         talk.event(AgentEvent::ApprovalClosed(ApprovalId(2)));
-        assert!(talk.said.contains("[no longer asked]") && talk.said.contains("rm -rf c"), "{}", talk.said);
+        assert!(talk.said.contains("[question withdrawn]") && talk.said.contains("rm -rf c"), "{}", talk.said);
         assert_eq!(talk.line("y"), [AgentCommand::Decide(ApprovalId(3), Decision::Once)]);
     }
 }

@@ -1,7 +1,8 @@
 //! `hermes plugins`: what there is, on and off, from elsewhere, and whether one works.
 
 use super::setup;
-use crate::config::{edit, remove, trust};
+use crate::config::{edit, trust};
+use crate::fs::remove;
 use crate::plugins::create::{self, Language};
 use crate::plugins::found::{self, Found, May};
 use crate::plugins::known::{read_known, remember};
@@ -20,37 +21,37 @@ const VERSION: u32 = 1;
 /// Subcommands of `hermes plugins`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// All plugins: state, where they are, what keeps them from running
+    /// List plugins: state, location, problems
     List {
         #[arg(long)]
         json: bool,
     },
-    /// Let a plugin of the home folder run
+    /// Enable a plugin in the home folder
     Enable { name: String },
-    /// Let a plugin run no more
+    /// Disable a plugin
     Disable { name: String },
-    /// Copy a folder, or install a Python package: pip:NAME; it is not enabled by that
+    /// Install a folder or a Python package (pip:NAME), without enabling it
     Install { source: String },
-    /// Remove a plugin of the home folder
+    /// Remove a plugin from the home folder
     Uninstall { name: String },
-    /// Write a working example
+    /// Create a working example
     Create {
         name: String,
-        /// sh speaks the protocol itself: a start for any language
+        /// sh shows the bare protocol, as a start for any language
         #[arg(long, value_enum, default_value_t)]
         language: LanguageArg,
-        /// The folder it is made in; the home folder's plugins unless named
+        /// Parent folder; the home folder's plugins by default
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Start plugins once and list what they register; exits 1 when there are problems
+    /// Start plugins once and list what they register; exits 1 on problems
     Check {
-        /// A name, or a folder with a plugin.yaml; every plugin that runs unless named
+        /// Name, or a folder with a plugin.yaml; every enabled plugin by default
         plugin: Option<String>,
         #[arg(long)]
         json: bool,
     },
-    /// Run a subcommand that a plugin brought
+    /// Run a subcommand of a plugin
     Run {
         plugin: String,
         command: String,
@@ -75,23 +76,23 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
         Command::Enable { name } => {
             known(&base, &name)?;
             switch(&base, &name, true)?;
-            writeln!(out, "{name} is enabled; it starts with the next session, or with /reload")?;
+            writeln!(out, "enabled {name}; it starts with the next session or /reload")?;
             let words = learn(&name).await?;
             if !words.is_empty() {
                 let words: Vec<String> = words.iter().map(|word| format!("hermes {word}")).collect();
-                writeln!(out, "it brings {}", words.join(", "))?;
+                writeln!(out, "it adds {}", words.join(", "))?;
             }
         }
         Command::Disable { name } => {
             switch(&base, &name, false)?;
-            writeln!(out, "{name} is disabled")?;
+            writeln!(out, "disabled {name}")?;
         }
         Command::Install { source } => {
             let done = installed(&base, source).await?;
             for installed in done.map_err(|why| anyhow!(why))? {
                 let name = installed.name;
-                writeln!(out, "{name} is installed in {}", installed.dir.display())?;
-                writeln!(out, "look at it, then: hermes plugins check {name} && hermes plugins enable {name}")?;
+                writeln!(out, "installed {name} in {}", installed.dir.display())?;
+                writeln!(out, "review it, then: hermes plugins check {name} && hermes plugins enable {name}")?;
             }
         }
         Command::Uninstall { name } => {
@@ -99,7 +100,7 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
             let mut config = base.loaded.config.plugins.clone();
             config.enabled.retain(|entry| *entry != name);
             write_list(&base, "plugins.enabled", &base.loaded.config.plugins.enabled, &config.enabled)?;
-            writeln!(out, "{} is removed", dir.display())?;
+            writeln!(out, "removed {}", dir.display())?;
         }
         Command::Create { name, language, dir } => {
             let language = if language == LanguageArg::Sh { Language::Sh } else { Language::Python };
@@ -109,8 +110,8 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
                 // So that `uninstall` knows it for ours; elsewhere it is the person's.
                 remove::mark(remove::Tree::Plugin, &made).with_context(|| made.display().to_string())?;
             }
-            writeln!(out, "{} is made", made.display())?;
-            writeln!(out, "try it: hermes plugins check {}", made.display())?;
+            writeln!(out, "created {}", made.display())?;
+            writeln!(out, "test it: hermes plugins check {}", made.display())?;
         }
         Command::Check { plugin, json } => return check(&base, plugin.as_deref(), json, out).await,
         Command::Run { plugin, command, args } => return run(&base, &plugin, &command, &args, out).await,
@@ -166,7 +167,8 @@ async fn learn(name: &str) -> Result<Vec<String>> {
             registered.cli.iter().map(|command| command.name.clone()).collect()
         }
         Err(why) => {
-            writeln!(std::io::stderr(), "hermes: {name} does not start: {why}; see: hermes plugins check {name}").ok();
+            writeln!(std::io::stderr(), "hermes: {name} does not start: {why}; details: hermes plugins check {name}")
+                .ok();
             Vec::new()
         }
     };
@@ -183,14 +185,14 @@ fn known(base: &setup::Base, name: &str) -> Result<Found> {
     let all = all(base);
     let names: Vec<&str> = all.iter().map(|found| found.name.as_str()).collect();
     let near = crate::config::suggest::hint(name, names.iter().copied());
-    all.iter().find(|found| found.name == name).cloned().with_context(|| format!("no plugin is named {name}{near}"))
+    all.iter().find(|found| found.name == name).cloned().with_context(|| format!("no plugin named {name}{near}"))
 }
 
 fn state(found: &Found) -> (&'static str, String) {
     match (&found.may, &found.manifest) {
         (_, Err(error)) => ("broken", error.to_string()),
         (May::Run, Ok(_)) => ("enabled", String::new()),
-        (May::NotEnabled, Ok(_)) => ("off", format!("hermes plugins enable {} lets it run", found.name)),
+        (May::NotEnabled, Ok(_)) => ("off", format!("enable it: hermes plugins enable {}", found.name)),
         (May::Disabled, Ok(_)) => ("disabled", String::new()),
         (May::Untrusted(why), Ok(_)) => ("untrusted", why.clone()),
         (May::Shadowed, Ok(_)) => ("shadowed", "another plugin has this name".into()),
@@ -212,7 +214,7 @@ fn list(base: &setup::Base, json: bool, out: &mut dyn Write) -> Result<()> {
         return Ok(());
     }
     if all.is_empty() {
-        writeln!(out, "no plugins; `hermes plugins create NAME` makes one")?;
+        writeln!(out, "no plugins; create one with `hermes plugins create NAME`")?;
     }
     for why in found::missing(&base.loaded.config.plugins, &all) {
         writeln!(std::io::stderr(), "hermes: {why}").ok();
@@ -286,7 +288,7 @@ async fn check(base: &setup::Base, wanted: Option<&str>, json: bool, out: &mut d
         writeln!(out, "{}", json!({"version": VERSION, "plugins": rows}))?;
     } else {
         if rows.is_empty() {
-            writeln!(out, "no plugin is enabled")?;
+            writeln!(out, "no plugins enabled")?;
         }
         rows.iter().try_for_each(|row| print(row, out))?;
     }

@@ -29,7 +29,7 @@ pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
         None | Some("-") => read_stdin()?,
         Some(text) => text.to_owned(),
     };
-    anyhow::ensure!(!prompt.trim().is_empty(), "the prompt is empty; give one after -p or on standard input");
+    anyhow::ensure!(!prompt.trim().is_empty(), "the prompt is empty; pass one after -p or on standard input");
     let base = setup::base(&args)?;
     let _log = setup::logging(&base);
     for warning in &base.loaded.warnings {
@@ -40,7 +40,7 @@ pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
 
 fn read_stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).context("standard input could not be read")?;
+    io::stdin().lock().read_to_end(&mut bytes).context("could not read standard input")?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -79,11 +79,11 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                     let misfit = wanted.as_ref().filter(|_| outcome.end == TurnEnd::Completed).and_then(|s| report.misfit(s));
                     let Some(misfit) = misfit else { break Some(outcome) };
                     if corrections == 0 {
-                        break Some(TurnOutcome { end: TurnEnd::Error(format!("the answer does not fit the schema: {misfit}")), ..outcome });
+                        break Some(TurnOutcome { end: TurnEnd::Error(format!("the answer does not match the schema: {misfit}")), ..outcome });
                     }
                     corrections -= 1;
                     report.result.clear();
-                    let text = format!("Your answer does not fit the schema: {misfit}. Answer again with the JSON value only.");
+                    let text = format!("Your answer does not match the schema: {misfit}. Answer again with only the JSON value.");
                     engine.order(&session, AgentCommand::Submit { text, images: Vec::new() });
                 }
                 // A reader that has seen enough (`| head`) ends the answer, not the cleaning up.
@@ -108,13 +108,13 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
 
 fn read_schema(args: &ChatArgs) -> anyhow::Result<Option<Value>> {
     let Some(file) = &args.json_schema else { return Ok(None) };
-    let text = std::fs::read_to_string(file).with_context(|| format!("{} could not be read", file.display()))?;
+    let text = std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
     serde_json::from_str(&text).map(Some).with_context(|| format!("{} is not a JSON Schema", file.display()))
 }
 
 fn instructions(schema: &Value) -> String {
     format!(
-        "Your final answer must be one JSON value that fits this JSON Schema, without a code fence or other words:\n{schema}"
+        "Your final answer must be one JSON value that matches this JSON Schema, without a code fence or other text:\n{schema}"
     )
 }
 
@@ -186,7 +186,7 @@ impl Report {
             AgentEvent::Retrying { reason, attempt, of, until } => {
                 // The same sentence three times says no more than once.
                 let why = if self.last_retry == reason { "still failing" } else { reason.as_str() };
-                writeln!(io::stderr(), "hermes: {why}; try {attempt} of {of} follows").ok();
+                writeln!(io::stderr(), "hermes: {why}; retrying, {attempt} of {of}").ok();
                 self.last_retry.clone_from(&reason);
                 self.line(json!({ "type": "retry", "reason": reason, "attempt": attempt, "of": of, "until": until }))
             }
@@ -301,8 +301,10 @@ impl Report {
 
     fn finish(mut self, end: Option<TurnOutcome>) -> anyhow::Result<i32> {
         let steps = end.as_ref().map_or(0, |outcome| outcome.steps);
-        let end =
-            end.map_or_else(|| TurnEnd::Error("the agent ended by itself; see the log".into()), |outcome| outcome.end);
+        let end = end.map_or_else(
+            || TurnEnd::Error("the agent stopped unexpectedly; see the log".into()),
+            |outcome| outcome.end,
+        );
         let (reason, code) = match &end {
             TurnEnd::Completed if self.denied.is_empty() => ("completed", exit::COMPLETED),
             TurnEnd::Completed => ("denied", exit::DENIED),

@@ -2,17 +2,13 @@
 //!
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
-mod export;
-mod html;
 mod import;
 mod list;
-mod markdown;
-mod rendered;
-mod text;
 
 use crate::protocol::SessionId;
+use crate::report::sessions::{Format, export, text};
 use crate::store::{Store, StoreError};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -79,20 +75,6 @@ pub enum SessionsCommand {
     Stats,
 }
 
-/// What an export looks like.
-#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Markdown to read
-    #[default]
-    Md,
-    /// One item a line, to be imported again
-    Jsonl,
-    /// One self-contained page
-    Html,
-    /// Training data: one line of conversations
-    Sharegpt,
-}
-
 /// Runs the command and closes the store. Returns the exit code: 0, or 1 when something asked for was not found or done.
 pub async fn run(
     args: SessionsArgs,
@@ -115,15 +97,6 @@ pub async fn run(
     };
     store.close().await;
     done
-}
-
-/// A session as text, for the screen's `/export`; `format` as on the command line.
-pub async fn export_text(store: &Store, session: &SessionId, format: &str) -> anyhow::Result<String> {
-    let format =
-        Format::from_str(format, true).map_err(|_| anyhow::anyhow!("formats are md, jsonl, html, sharegpt"))?;
-    let mut out = Vec::new();
-    export::export(&export::gather(store, session).await?, format, &mut out, &mut std::io::sink())?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
 fn broken_pipe(error: &anyhow::Error) -> bool {
@@ -151,7 +124,8 @@ async fn command(
         }
         SessionsCommand::Export { id, format } => {
             let session = store.resolve(&id).await?;
-            export::export(&export::gather(store, &session).await?, format, out, err)
+            export::export(&export::gather(store, &session).await?, format, out, err)?;
+            Ok(0)
         }
         SessionsCommand::Rename { id, title } => {
             let session = store.resolve(&id).await?;
@@ -226,7 +200,7 @@ async fn repair(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Resul
         writeln!(out, "{line}")?;
     }
     for file in &report.kept {
-        writeln!(out, "kept as it was: {file}")?;
+        writeln!(out, "original kept: {file}")?;
     }
     Ok(0)
 }

@@ -40,7 +40,7 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .max_blocking_threads(16)
         .enable_all()
         .build()
-        .context("the async runtime could not start")
+        .context("could not start the async runtime")
 }
 
 /// Runs a command that awaits. What still blocks a thread afterwards (a slow login shell) does not keep the program.
@@ -61,7 +61,7 @@ pub async fn resumed(args: &ChatArgs, store: &Store, base: &Base) -> anyhow::Res
         let newest = store.latest(Some(&folder)).await?;
         anyhow::ensure!(
             newest.is_some(),
-            "no session was held in {folder}; start one without -c, or name one with -r (`hermes sessions list`)"
+            "no session in {folder}; start one without -c, or name one with -r (`hermes sessions list`)"
         );
         return Ok(newest);
     }
@@ -96,9 +96,9 @@ fn skill_texts(names: &[String], base: &Base) -> anyhow::Result<Vec<String>> {
             let skill = known.iter().find(|skill| skill.name == *name);
             let skill = skill.with_context(|| {
                 let all: Vec<&str> = known.iter().map(|s| s.name.as_str()).collect();
-                format!("no skill is named {name}; there are {}", all.join(", "))
+                format!("no skill named {name}; available: {}", all.join(", "))
             })?;
-            std::fs::read_to_string(&skill.path).with_context(|| format!("{} could not be read", skill.path.display()))
+            std::fs::read_to_string(&skill.path).with_context(|| format!("could not read {}", skill.path.display()))
         })
         .collect()
 }

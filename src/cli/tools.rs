@@ -9,9 +9,9 @@ use crate::protocol::{Outcome, ToolCall};
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
 use crate::tools::listing::{Listing, access, listing};
-use crate::tools::offer::Offer;
 use crate::tools::registry::Snapshot;
 use crate::tools::spec::{ToolCtx, ToolSpec};
+use crate::tools::tool_selection::ToolSelection;
 use crate::tools::wording;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
@@ -65,7 +65,7 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
             engine.services().settled().await;
         }
     }
-    let offer = Offer::of_config(&base.loaded.config, None, BTreeMap::new());
+    let offer = ToolSelection::of_config(&base.loaded.config, None, BTreeMap::new());
     let deps = engine.deps(&base.cwd, None);
     let code = run(command, &deps.dispatch, &offer, |yolo| door(&base, &deps, yolo), out).await;
     engine.finish(None).await;
@@ -85,7 +85,7 @@ pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate
     let is_known = deps.dispatch.registry().snapshot().get(&planned.name).is_some();
     let intent = match &planned.call {
         Ok(call) => Ok(call.intent().clone()),
-        Err(_) if !is_known => Err(anyhow!("no tool is named {name}; `hermes tools list` shows what there is")),
+        Err(_) if !is_known => Err(anyhow!("no tool named {name}; list them with `hermes tools list`")),
         Err(output) => Err(anyhow!("{}", crate::text::readable::readable(&output.content))),
     };
     engine.finish(None).await;
@@ -110,7 +110,7 @@ fn door(base: &setup::Base, deps: &Deps, yolo: bool) -> (Gate, ToolCtx) {
 async fn run(
     command: Command,
     dispatch: &Dispatch,
-    offer: &Offer,
+    offer: &ToolSelection,
     door: impl FnOnce(bool) -> (Gate, ToolCtx),
     out: &mut dyn Write,
 ) -> Result<i32> {
@@ -134,7 +134,7 @@ async fn run(
             drop(unheard);
             let body = gate.call(&call, ctx, events).await;
             if body.name != call.name && !body.name.is_empty() {
-                writeln!(std::io::stderr(), "hermes: no tool is named {}: {} was meant", call.name, body.name).ok();
+                writeln!(std::io::stderr(), "hermes: no tool named {}; using {}", call.name, body.name).ok();
             }
             writeln!(out, "{}", body.content)?;
             Ok(match body.outcome {

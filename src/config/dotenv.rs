@@ -1,6 +1,7 @@
 //! `.env`: keys of providers, one `NAME=value` a line, readable by its owner only.
 
-use super::{ConfigError, paths};
+use super::ConfigError;
+use crate::fs;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -73,7 +74,7 @@ pub fn set(path: &Path, name: &str, value: &str) -> Result<(), ConfigError> {
         return Err(ConfigError::BadValue {
             key: name.into(),
             value: "a variable".into(),
-            expected: "names are letters, digits and underscores".into(),
+            expected: "names consist of letters, digits and underscores".into(),
         });
     }
     let old = match std::fs::read_to_string(path) {
@@ -81,12 +82,12 @@ pub fn set(path: &Path, name: &str, value: &str) -> Result<(), ConfigError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(ConfigError::Read { path: path.into(), reason: error.to_string() }),
     };
-    paths::write_atomic(path, &upsert(&old, name, value))?;
+    fs::write_atomic(path, &upsert(&old, name, value))?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-            .map_err(|error| ConfigError::write(path, &error))?;
+            .map_err(|error| fs::WriteError::new(path, &error))?;
     }
     Ok(())
 }

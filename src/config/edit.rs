@@ -4,7 +4,8 @@
 
 use super::layer::convert;
 use super::schema::{self, Found, KeySpec, Kind};
-use super::{ConfigError, paths, yaml};
+use super::{ConfigError, yaml};
+use crate::fs;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::str::FromStr;
@@ -29,7 +30,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
         Kind::Text | Kind::Secret if !value.trim_start().starts_with(['"', '\'']) => yaml::Node::text(value),
         _ => node,
     };
-    let value = convert(spec.kind, &node).map_err(&bad)?.ok_or_else(|| bad("a value is expected".into()))?;
+    let value = convert(spec.kind, &node).map_err(&bad)?.ok_or_else(|| bad("expected a value".into()))?;
     write(path, key, value)
 }
 
@@ -61,7 +62,7 @@ pub fn append(path: &Path, key: &str, value: &str) -> Result<bool, ConfigError> 
     let edited = in_place.then(|| push(&old, key, &value)).flatten();
     let wanted = with_value(root.to_json(), key, Json::Array(items.clone()));
     match edited.filter(|text| reads_as(text, &wanted)) {
-        Some(text) => paths::write_atomic(path, &text)?,
+        Some(text) => fs::write_atomic(path, &text)?,
         None => write(path, key, Json::Array(items))?,
     }
     Ok(true)
@@ -87,7 +88,7 @@ pub fn take(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
         lines.remove(item.line as usize - 1);
         let text = finish(lines.join("\n"));
         if reads_as(&text, &wanted) {
-            return paths::write_atomic(path, &text);
+            return Ok(fs::write_atomic(path, &text)?);
         }
     }
     write(path, key, Json::Array(left))
@@ -131,7 +132,7 @@ pub fn remove(path: &Path, key: &str) -> Result<(), ConfigError> {
     if !reads_as(&text, &with_value(root.to_json(), key, Json::Null)) {
         return Err(ConfigError::Unsafe { key: key.into(), path: path.into() });
     }
-    paths::write_atomic(path, &text)
+    Ok(fs::write_atomic(path, &text)?)
 }
 
 fn spec(key: &str) -> Result<&'static KeySpec, ConfigError> {
@@ -143,7 +144,7 @@ fn spec(key: &str) -> Result<&'static KeySpec, ConfigError> {
         }
         Found::Foreign => Err(ConfigError::UnknownKey {
             key: key.into(),
-            hint: ": this program does not use it; edit the file by hand if another program does".into(),
+            hint: ": this program does not use it; if another program does, edit the file by hand".into(),
         }),
         Found::Unknown => Err(ConfigError::UnknownKey { key: key.into(), hint: hint() }),
     }
@@ -180,7 +181,7 @@ fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
     let wanted = with_value(root, key, value.clone());
     let text = apply(&old, key, &value, &wanted);
     let text = text.ok_or_else(|| ConfigError::Unsafe { key: key.into(), path: path.into() })?;
-    paths::write_atomic(path, &text)
+    Ok(fs::write_atomic(path, &text)?)
 }
 
 /// From the old text, a key and its value to the new text; `None` when this way does not fit.

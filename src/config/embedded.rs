@@ -58,7 +58,7 @@ fn find(
         None => {
             let names = list(known, user);
             let hint = suggest::hint(name, names.iter().map(String::as_str));
-            let hint = if hint.is_empty() { format!("; there are {}", names.join(", ")) } else { hint };
+            let hint = if hint.is_empty() { format!("; available: {}", names.join(", ")) } else { hint };
             Err(ConfigError::NoLook { kind, name: name.into(), hint })
         }
     }

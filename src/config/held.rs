@@ -1,4 +1,4 @@
-//! The files that decide what is asked and what runs, as a session read them: whether somebody changed them since, and what.
+//! The files that decide what is asked and what runs, as a session read them: whether someone changed them since, and what.
 //!
 //! A look costs one `stat` a file while nothing changed, of a plugin one for each of its files. Secrets never stand in what is kept.
 

@@ -66,7 +66,7 @@ impl Reader<'_> {
                 self.legacy(root, &mut layer);
             }
             _ => {
-                let text = format!("keys with values are expected, not {}; the file is ignored", root.kind());
+                let text = format!("expected keys with values, not {}; ignoring the file", root.kind());
                 self.warn(&mut layer, root.line, "", text);
             }
         }
@@ -108,9 +108,7 @@ impl Reader<'_> {
                             Value::Map(_) => {
                                 entries.push(Json::Object(self.section(item, &format!("{path}.0"), layer)))
                             }
-                            _ => {
-                                self.wrong(layer, item.line, path, item, "entries with provider and model are expected")
-                            }
+                            _ => self.wrong(layer, item.line, path, item, "expected entries with provider and model"),
                         }
                     }
                     Some(Json::Array(entries))
@@ -120,7 +118,7 @@ impl Reader<'_> {
                     Some(Json::Object(names.map(|name| (name, serde_json::json!({}))).collect()))
                 }
                 _ => {
-                    self.wrong(layer, node.line.max(line), path, node, "keys with values are expected");
+                    self.wrong(layer, node.line.max(line), path, node, "expected keys with values");
                     None
                 }
             },
@@ -131,7 +129,7 @@ impl Reader<'_> {
             Found::Unknown if is_legacy(path) => None,
             Found::Unknown => {
                 let near = schema::nearest(path).map(|near| format!("; did you mean {near}")).unwrap_or_default();
-                self.warn(layer, line, path, format!("unknown key {path}{near} (it is kept and has no effect)"));
+                self.warn(layer, line, path, format!("unknown key {path}{near} (ignored)"));
                 None
             }
         }
@@ -148,18 +146,18 @@ impl Reader<'_> {
                     "sandbox.mode" => ("read-only", Json::from("read-only")),
                     _ => ("off", Json::from(false)),
                 };
-                let text = format!("{path} cannot be {}: {expected}; {word} is used", describe(spec, &filled));
+                let text = format!("{path} cannot be {}: {expected}; using {word}", describe(spec, &filled));
                 self.warn(layer, node.line, path, text);
                 Some(value)
             }
             // A policy that can't be read must not fall back to one that is looser.
             Err(expected) if spec.kind == Kind::Mode => {
-                let text = format!("{path} cannot be {}: {expected}; manual is used", describe(spec, &filled));
+                let text = format!("{path} cannot be {}: {expected}; using manual", describe(spec, &filled));
                 self.warn(layer, node.line, path, text);
                 Some(Json::from("manual"))
             }
             Err(expected) => {
-                let text = format!("{path} cannot be {}: {expected}; the default is used", describe(spec, &filled));
+                let text = format!("{path} cannot be {}: {expected}; using the default", describe(spec, &filled));
                 self.warn(layer, node.line, path, text);
                 None
             }
@@ -174,7 +172,7 @@ impl Reader<'_> {
                 let (filled, missing) = interpolate(text, variables);
                 for name in missing {
                     let text =
-                        format!("{path} names ${{{name}}}, which is not set; set it in the environment or in .env");
+                        format!("{path} uses ${{{name}}}, which is not set; set it in the environment or in .env");
                     self.warn(layer, node.line, path, text);
                 }
                 Value::Text(filled)
@@ -218,7 +216,7 @@ impl Reader<'_> {
     }
 
     fn wrong(&self, layer: &mut Layer, line: u64, path: &str, node: &Node, expected: &str) {
-        self.warn(layer, line, path, format!("{path} cannot be {}: {expected}; the default is used", node.kind()));
+        self.warn(layer, line, path, format!("{path} cannot be {}: {expected}; using the default", node.kind()));
     }
 
     fn warn(&self, layer: &mut Layer, line: u64, key: &str, text: String) {

@@ -167,18 +167,18 @@ fn read_dotenv(paths: &Paths, loaded: &mut Loaded) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
         Err(error) => {
-            loaded.warnings.push(file_warning(&path, format!("cannot be read: {error}; keys in it are not used")));
+            loaded.warnings.push(file_warning(&path, format!("cannot be read: {error}; its keys are not used")));
             return;
         }
     };
     let (values, odd) = dotenv::parse(&text);
     loaded.dotenv = values;
     for line in odd {
-        let text = "this line is no NAME=value and is skipped".to_owned();
+        let text = "skipped: not NAME=value".to_owned();
         loaded.warnings.push(Warning { line: Some(line as u64), ..file_warning(&path, text) });
     }
     if dotenv::is_exposed(&path) {
-        let text = format!("others can read the keys in it; run: chmod 600 {}", path.display());
+        let text = format!("readable by others; run: chmod 600 {}", path.display());
         loaded.warnings.push(Warning { lasting: true, ..file_warning(&path, text) });
     }
 }
@@ -221,7 +221,7 @@ fn read_project(paths: &Paths, file: &Path, values: &mut Map<String, Json>, load
     let dir = file.parent().unwrap_or(file);
     if !project::is_trusted(paths, dir) {
         let text =
-            format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
+            format!("ignored: this folder is not trusted; to use it, run: hermes config trust {}", dir.display());
         loaded.warnings.push(file_warning(file, text));
         return;
     }

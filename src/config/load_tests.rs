@@ -155,7 +155,7 @@ fn one_wrong_value_costs_only_itself() {
     assert_eq!(loaded.config.display, super::super::DisplayConfig::default());
     let texts = texts(&loaded);
     assert!(
-        texts.contains(":2: agent.max_turns cannot be \"lots\": a whole number from 1 to 100000 is expected"),
+        texts.contains(":2: agent.max_turns cannot be \"lots\": expected a whole number from 1 to 100000"),
         "{texts}"
     );
     assert!(texts.contains("display cannot be a whole number"), "{texts}");
@@ -169,7 +169,7 @@ fn broken_yaml_names_the_place_and_starts_with_defaults() {
     let texts = texts(&loaded);
     assert!(texts.contains("config.yaml:3:") && texts.contains("3 |  provider: y"), "{texts}");
     let loaded = Home::new("- a\n- b\n").load();
-    assert!(loaded.warnings[0].text.contains("the file is ignored"));
+    assert!(loaded.warnings[0].text.contains("ignoring the file"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn variables_fill_values_and_missing_ones_warn() {
     let loaded = home.load();
     assert_eq!(loaded.config.model.api_key, "sk-1");
     assert_eq!(loaded.config.model.base_url, "http://${HOST}/v1");
-    assert!(texts(&loaded).contains("config.yaml:3: model.base_url names ${HOST}, which is not set"));
+    assert!(texts(&loaded).contains("config.yaml:3: model.base_url uses ${HOST}, which is not set"));
 }
 
 #[test]

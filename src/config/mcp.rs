@@ -13,7 +13,7 @@ pub const ELICITATIONS: &[&str] = &["ask", "decline", "accept-defaults"];
 #[serde(default)]
 pub struct McpServerConfig {
     pub enabled: bool,
-    /// A program that speaks over its standard input and output.
+    /// A program that speaks MCP over stdio.
     pub command: String,
     pub args: Vec<String>,
     /// All that the program sees besides a few harmless variables.

@@ -1,6 +1,6 @@
-//! Configuration: layers of YAML into one typed value, paths, keys, themes and skins.
+//! Configuration: layers of YAML merged into one typed value; paths, keys, themes and skins.
 //!
-//! Unknown keys warn and are kept. Nothing here can loosen approvals from a project folder.
+//! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
 pub mod dotenv;
 pub mod edit;
@@ -14,7 +14,6 @@ pub mod mcp;
 pub mod paths;
 pub mod permissions;
 pub mod project;
-pub mod remove;
 pub mod said;
 pub mod schema;
 pub mod skin;
@@ -471,7 +470,7 @@ pub struct SkillsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PluginsConfig {
-    /// Names of plugins of the home folder that run.
+    /// Names of enabled plugins of the home folder.
     pub enabled: Vec<String>,
     /// Names that never run, whatever else enables them.
     pub disabled: Vec<String>,

@@ -1,7 +1,8 @@
 //! Where things are on disk.
 
 use super::ConfigError;
-use std::path::{Path, PathBuf};
+use crate::environment::user_home;
+use std::path::PathBuf;
 
 /// Folders and files of one home (`~/.hermes`, or `HERMES_HOME`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,11 +157,6 @@ impl Paths {
     }
 }
 
-/// The user's home folder.
-pub fn user_home() -> Option<PathBuf> {
-    directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_path_buf())
-}
-
 /// `~` and `~/x` with the user's home in its place; anything else as it is.
 pub fn expand_home(path: &str) -> PathBuf {
     match (path.strip_prefix('~'), user_home()) {
@@ -170,54 +166,9 @@ pub fn expand_home(path: &str) -> PathBuf {
     }
 }
 
-/// Makes a folder and its missing parents, each readable by its owner only (0700). Folders that exist keep their mode.
-///
-/// # Errors
-/// [`ConfigError::Write`] with the folder and the remedy.
-pub fn ensure_dir(dir: &Path) -> Result<(), ConfigError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).map_err(|error| ConfigError::write(dir, &error))
-}
-
-/// Writes a file so that a reader sees the old or the new text, never a part. A new file gets mode 0600, an existing one
-/// keeps its mode; a symlink stays a symlink and its target is written.
-///
-/// # Errors
-/// [`ConfigError::Write`] with the path and the remedy.
-pub fn write_atomic(path: &Path, text: &str) -> Result<(), ConfigError> {
-    replace(path, text, true)
-}
-
-/// As [`write_atomic`], but it may be lost with the power: for what means nothing after a start of the system.
-pub fn write_whole(path: &Path, text: &str) -> Result<(), ConfigError> {
-    replace(path, text, false)
-}
-
-fn replace(path: &Path, text: &str, durable: bool) -> Result<(), ConfigError> {
-    use std::io::Write;
-    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let fail = |error: std::io::Error| ConfigError::write(path, &error);
-    let dir = path.parent().unwrap_or(Path::new("."));
-    ensure_dir(dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(fail)?;
-    file.write_all(text.as_bytes()).map_err(fail)?;
-    if let Ok(old) = std::fs::metadata(path) {
-        file.as_file().set_permissions(old.permissions()).map_err(fail)?;
-    }
-    if durable {
-        file.as_file().sync_all().map_err(fail)?;
-    }
-    file.persist(path).map_err(|error| fail(error.error))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn home_comes_from_the_environment_first() {
@@ -228,30 +179,5 @@ mod tests {
         assert_eq!(paths.home, user_home().unwrap().join("h"));
         let paths = Paths::discover(|name| (name == "HERMES_HOME").then(|| " ".into())).unwrap();
         assert_eq!(paths.home, user_home().unwrap().join(".hermes"));
-    }
-
-    #[test]
-    fn discovering_creates_nothing_and_writing_creates_private_folders() {
-        let dir = tempfile::tempdir().unwrap();
-        let paths = Paths::at(dir.path().join("home"));
-        assert!(!paths.home.exists());
-        write_atomic(&paths.config(), "a: 1\n").unwrap();
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&paths.home), mode(&paths.config())), (0o700, 0o600));
-        std::fs::set_permissions(paths.config(), std::fs::Permissions::from_mode(0o640)).unwrap();
-        write_atomic(&paths.config(), "a: 2\n").unwrap();
-        assert_eq!(mode(&paths.config()), 0o640);
-        assert_eq!(std::fs::read_to_string(paths.config()).unwrap(), "a: 2\n");
-    }
-
-    #[test]
-    fn symlinks_stay() {
-        let dir = tempfile::tempdir().unwrap();
-        let (real, link) = (dir.path().join("real.yaml"), dir.path().join("config.yaml"));
-        std::fs::write(&real, "a: 1\n").unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        write_atomic(&link, "a: 2\n").unwrap();
-        assert!(link.symlink_metadata().unwrap().is_symlink());
-        assert_eq!(std::fs::read_to_string(&real).unwrap(), "a: 2\n");
     }
 }

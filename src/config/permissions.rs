@@ -1,4 +1,4 @@
-//! `permissions.yaml`: the person's own file, and that of a trusted project, which may only ask and deny.
+//! `permissions.yaml`: the user's own file, and that of a trusted project, which may only ask and deny.
 //!
 //! A line that cannot be read may deny anything, and so may a file: either makes a question of everything, and is told with
 //! its place and the remedy.
@@ -49,7 +49,7 @@ pub fn read(paths: &Paths, cwd: Option<&Path>, warnings: &mut Vec<Warning>) -> F
             file(&path, Some(&dir), &mut found, warnings);
         } else {
             let text =
-                format!("is ignored: this folder is not trusted; to use it run: hermes config trust {}", dir.display());
+                format!("ignored: this folder is not trusted; to use it, run: hermes config trust {}", dir.display());
             warnings.push(Warning { path: Some(path), line: None, key: String::new(), text, lasting: false });
         }
     }
@@ -129,7 +129,7 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
         Err(error) => {
-            let text = format!("cannot be read: {error}; everything is asked about until it is fixed");
+            let text = format!("cannot be read: {error}; everything asks until it is fixed");
             found.unreadable = Some(format!("{} {text}", path.display()));
             return warnings.push(warn(None, text));
         }
@@ -139,13 +139,13 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut
         (Ok(root), Ok(first)) => (root, first),
         (Err(error), _) | (_, Err(error)) => {
             let line = (error.line > 0).then_some(error.line);
-            found.unreadable = Some(format!("{error}; everything is asked about until it is fixed"));
-            return warnings.push(warn(line, format!("{error}\neverything is asked about until it is fixed")));
+            found.unreadable = Some(format!("{error}; everything asks until it is fixed"));
+            return warnings.push(warn(line, format!("{error}\neverything asks until it is fixed")));
         }
     };
     if !matches!(root.value, Value::Map(_) | Value::Null) {
         let text = format!(
-            "holds {}: lines such as `terminal.*: ask` are expected; everything is asked about until it is fixed",
+            "contains {}: expected lines such as `terminal.*: ask`; everything asks until it is fixed",
             root.kind()
         );
         found.unreadable = Some(format!("{} {text}", path.display()));
@@ -157,7 +157,7 @@ fn file(path: &Path, project: Option<&Path>, found: &mut Reading, warnings: &mut
     sink.section(&root, &place);
     if first != root {
         // Of a key that stands twice the reader keeps one; both count, and the stricter wins.
-        let text = "a line stands twice with different answers: both are read, and the stricter counts".to_owned();
+        let text = "duplicate lines with different answers: the stricter one applies".to_owned();
         sink.warnings.push(warn(None, text));
         let known = sink.found.all.len();
         sink.section(&first, &place);
@@ -179,9 +179,9 @@ impl Sink<'_> {
         self.warnings.push(Warning { path: Some(place.file.into()), line, key: key.into(), text, lasting: false });
     }
 
-    /// A line whose meaning is not known: everything is asked about until it is fixed.
+    /// A line whose meaning is not known: everything asks until it is fixed.
     fn misspelt(&mut self, place: &Place<'_>, line: u64, key: &str, text: &str) {
-        let text = format!("{text}; everything is asked about until it is fixed");
+        let text = format!("{text}; everything asks until it is fixed");
         let at = if line > 0 { format!(":{line}") } else { String::new() };
         self.found.unreadable.get_or_insert_with(|| format!("{}{at}: {key}: {text}", place.file.display()));
         self.warn(place, line, key, text);
@@ -192,7 +192,7 @@ impl Sink<'_> {
             let top = place.platform.is_none() && (place.folder.is_none() || place.layer == Layer::Project);
             match key.text.as_str() {
                 PROJECTS | PLATFORMS if place.layer == Layer::Project => {
-                    let text = "stands only in your own permissions.yaml: it is ignored here".into();
+                    let text = "ignored here: it belongs in your own permissions.yaml".into();
                     self.warn(place, key.line, &key.text, text);
                 }
                 PROJECTS if top => self.projects(value, place),
@@ -206,7 +206,7 @@ impl Sink<'_> {
         for (key, value) in node.entries() {
             let folder = super::paths::expand_home(&key.text);
             if !folder.is_absolute() {
-                let text = format!("{:?} is no absolute folder: write for example /srv/app or ~/app", key.text);
+                let text = format!("{:?} is not an absolute path: write for example /srv/app or ~/app", key.text);
                 self.misspelt(place, key.line, &key.text, &text);
                 continue;
             }
@@ -242,7 +242,7 @@ impl Sink<'_> {
                 let unknown =
                     value.entries().iter().find(|(name, _)| !matches!(name.text.as_str(), "action" | "until" | "note"));
                 if let Some((name, _)) = unknown {
-                    let text = format!("{:?} is not known here: action, until and note are", name.text);
+                    let text = format!("unknown key {:?}: use action, until and note", name.text);
                     self.warn(place, name.line, key, text);
                 }
                 let text = |name| value.get(name).and_then(Node::scalar);
@@ -262,7 +262,12 @@ impl Sink<'_> {
             "deny" => Action::Deny,
             other => {
                 let hint = super::suggest::hint(other, ["allow", "ask", "deny"]);
-                self.misspelt(place, number, key, &format!("{other:?} is no answer: write allow, ask or deny{hint}"));
+                self.misspelt(
+                    place,
+                    number,
+                    key,
+                    &format!("{other:?} is not an answer: write allow, ask or deny{hint}"),
+                );
                 Action::Ask
             }
         };
@@ -271,9 +276,9 @@ impl Sink<'_> {
             Some(Some(end)) => Some(end),
             Some(None) => {
                 let text = format!(
-                    "{:?} is no date: write for example `until: 2026-12-01`; until then {}",
+                    "{:?} is not a date: write for example `until: 2026-12-01`; until then {}",
                     until.unwrap_or_default(),
-                    if action == Action::Allow { "it is asked about" } else { "it holds without an end" }
+                    if action == Action::Allow { "it asks" } else { "it never expires" }
                 );
                 self.warn(place, number, key, text);
                 if action == Action::Allow {
@@ -283,7 +288,7 @@ impl Sink<'_> {
             }
         };
         if place.layer == Layer::Project && action == Action::Allow {
-            let text = "a project may only ask and deny: this line is ignored; allow it in your own permissions.yaml";
+            let text = "ignored: a project may only ask and deny; allow it in your own permissions.yaml";
             return self.warn(place, number, key, text.into());
         }
         self.found.all.push(Permission {
@@ -375,19 +380,19 @@ mod tests {
             ("terminal(rm *): alow\n", "did you mean allow", "ask", false),
             ("terminal(rm *): true\n", "write allow, ask or deny", "ask", false),
             ("terminal(rm *):\n", "write allow, ask or deny", "ask", false),
-            ("projects: {src: {terminal(rm *): allow}}\n", "no absolute folder", "", false),
+            ("projects: {src: {terminal(rm *): allow}}\n", "not an absolute path", "", false),
             // Their meaning is known, and no looser than it was meant.
-            ("terminal(rm *): {action: allow, until: soon}\n", "no date", "ask", true),
-            ("terminal(rm *): {action: deny, until: soon}\n", "no date", "deny", true),
-            ("terminal(rm *): {action: deny, untill: 2026-12-01}\n", "is not known here", "deny", true),
-            ("terminal(rm *): deny\nterminal(rm *): allow\n", "stands twice", "allow deny", true),
+            ("terminal(rm *): {action: allow, until: soon}\n", "not a date", "ask", true),
+            ("terminal(rm *): {action: deny, until: soon}\n", "not a date", "deny", true),
+            ("terminal(rm *): {action: deny, untill: 2026-12-01}\n", "unknown key", "deny", true),
+            ("terminal(rm *): deny\nterminal(rm *): allow\n", "duplicate lines", "allow deny", true),
         ] {
             let (found, warnings) = found(text);
             assert!(warnings.iter().any(|warning| warning.contains(want)), "{text}: {warnings:?}");
             let actions: Vec<&str> = found.all.iter().map(|one| one.action.word()).collect();
             assert_eq!(actions.join(" "), kept, "{text}");
             assert_eq!(found.unreadable.is_none(), open, "{text}: {:?}", found.unreadable);
-            let names = |why: &String| why.contains("permissions.yaml:") && why.contains("everything is asked about");
+            let names = |why: &String| why.contains("permissions.yaml:") && why.contains("everything asks");
             assert!(open || found.unreadable.as_ref().is_some_and(names), "{text}: {:?}", found.unreadable);
         }
         for text in ["terminal.*: [\n", "- terminal.*: ask\n", "\"a\n"] {

@@ -1,7 +1,8 @@
 //! Warnings that hold at every start are no news at the second: what was said is kept in the home's cache.
 
 use super::layer::Warning;
-use super::paths::{self, Paths};
+use super::paths::Paths;
+use crate::fs;
 use std::collections::BTreeSet;
 
 /// Takes away what an earlier start has said already, and notes the rest. Where nothing can be kept it is said again.
@@ -14,9 +15,9 @@ pub fn once(paths: &Paths, warnings: &mut Vec<Warning>) {
         warnings.iter().filter(|warning| warning.lasting).map(|warning| line(&warning.to_string())).collect();
     warnings.retain(|warning| !warning.lasting || !known.contains(line(&warning.to_string()).as_str()));
     if now.iter().map(String::as_str).ne(known.iter().copied())
-        && let Err(error) = paths::write_whole(&file, &now.into_iter().map(|line| line + "\n").collect::<String>())
+        && let Err(error) = fs::write_whole(&file, &now.into_iter().map(|line| line + "\n").collect::<String>())
     {
-        tracing::debug!(%error, "what was said is not kept");
+        tracing::debug!(%error, "could not save which notices were shown");
     }
 }
 
@@ -39,10 +40,10 @@ mod tests {
             once(&paths, &mut list);
             list.into_iter().map(|warning| warning.text).collect::<Vec<_>>()
         };
-        let (open, broken) = (warning("others can read it", true), warning("broken", false));
-        assert_eq!(said(&[open.clone(), broken.clone()]), ["others can read it", "broken"]);
+        let (open, broken) = (warning("readable by others", true), warning("broken", false));
+        assert_eq!(said(&[open.clone(), broken.clone()]), ["readable by others", "broken"]);
         assert_eq!(said(&[open.clone(), broken.clone()]), ["broken"]);
         assert_eq!(said(&[broken]), ["broken"]);
-        assert_eq!(said(&[open]), ["others can read it"], "it was gone in between");
+        assert_eq!(said(&[open]), ["readable by others"], "it was gone in between");
     }
 }

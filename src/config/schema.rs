@@ -142,18 +142,18 @@ pub fn nearest(path: &str) -> Option<String> {
 /// What a value of this kind is, for messages: `a whole number from 1 to 100`.
 pub fn expectation(kind: Kind) -> String {
     match kind {
-        Text | Secret => "text is expected".into(),
-        Bool => "true or false is expected".into(),
-        Integer(low, high) => format!("a whole number from {low} to {high} is expected"),
-        Number(low, high) => format!("a number from {low} to {high} is expected"),
+        Text | Secret => "expected text".into(),
+        Bool => "expected true or false".into(),
+        Integer(low, high) => format!("expected a whole number from {low} to {high}"),
+        Number(low, high) => format!("expected a number from {low} to {high}"),
         Choice(words) => {
             let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
-            format!("one of {} is expected", words.join(", "))
+            format!("expected one of {}", words.join(", "))
         }
-        Kind::Mode => "manual, smart or off is expected".into(),
-        TextList => "a list of texts is expected".into(),
-        TextMap | SecretMap => "names with texts are expected".into(),
-        Tree => "a mapping is expected".into(),
+        Kind::Mode => "expected manual, smart or off".into(),
+        TextList => "expected a list of texts".into(),
+        TextMap | SecretMap => "expected names with texts".into(),
+        Tree => "expected a mapping".into(),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A skin and the theme under it, ready to draw with. Compared by name and revision.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Look {
+pub struct Appearance {
     pub skin: Arc<Skin>,
     pub theme: Theme,
     /// Part of every layout cache key; differs between looks.
@@ -59,12 +59,12 @@ pub struct Listed {
     pub problem: Option<String>,
 }
 
-impl Look {
+impl Appearance {
     /// A skin over a theme, for a canvas. An empty theme means the skin's own for the canvas' ground.
     ///
     /// # Errors
     /// [`ConfigError::NoLook`] with the nearest name, or what is wrong with one of the files. The caller goes on with
-    /// [`Look::fallback`].
+    /// [`Appearance::fallback`].
     pub fn load(skin: &str, theme: &str, dirs: &LookDirs, canvas: impl Into<Canvas>) -> Result<Self, ConfigError> {
         let canvas = canvas.into();
         let base = SkinFile::load("default", None)?;

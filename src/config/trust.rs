@@ -7,7 +7,8 @@ mod scan;
 pub use folder::copy;
 
 use super::project::{self, FILE};
-use super::{ConfigError, Paths, paths, yaml};
+use super::{ConfigError, Paths, yaml};
+use crate::fs;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
@@ -94,10 +95,10 @@ impl Project {
                     Standing::Trusted => return None,
                     _ if !thing.problem.is_empty() => thing.problem.clone(),
                     Standing::New => {
-                        format!("this folder is not trusted with it; look at it, then run: hermes config trust {dir}")
+                        format!("this folder is not trusted with it; review it, then run: hermes config trust {dir}")
                     }
                     Standing::Changed { .. } => {
-                        format!("it changed since it was trusted; look at it, then run: hermes config trust {dir}")
+                        format!("it changed since you trusted it; review it, then run: hermes config trust {dir}")
                     }
                 };
                 Some(format!("the project's {} {} does not run: {why}", thing.kind.word(), thing.what))
@@ -162,7 +163,7 @@ pub fn accept(home: &Paths, shown: &Project, now: String) -> Result<(), ConfigEr
         })
         .collect();
     let text = serde_json::to_string_pretty(&kept).unwrap_or_default();
-    paths::write_atomic(&home.trusted_things(), &format!("{text}\n"))
+    Ok(fs::write_atomic(&home.trusted_things(), &format!("{text}\n"))?)
 }
 
 /// The part of a project's `hermes.yaml` under `key` whose entries are trusted: for hooks a map of lists, for
@@ -229,7 +230,7 @@ fn kept(home: &Paths) -> Kept {
     let file = home.trusted_things();
     let Ok(bytes) = std::fs::read(&file) else { return Kept::default() };
     serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-        tracing::warn!("{} cannot be read ({error}): nothing is trusted by it", file.display());
+        tracing::warn!("cannot read {} ({error}): it grants no trust", file.display());
         Kept::default()
     })
 }

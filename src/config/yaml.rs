@@ -96,7 +96,7 @@ impl Node {
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",
-            Value::Bool(_) => "a truth value",
+            Value::Bool(_) => "a boolean",
             Value::Integer(_) => "a whole number",
             Value::Float(_) => "a number",
             Value::Text(_) => "text",
@@ -252,7 +252,7 @@ mod tests {
         let b = node.get("b").unwrap();
         assert_eq!(b.entries()[0].0.line, 4);
         let kinds: Vec<&str> = b.get("c").unwrap().items().iter().map(Node::kind).collect();
-        assert_eq!(kinds, ["text", "text", "a number", "a truth value", "nothing"]);
+        assert_eq!(kinds, ["text", "text", "a number", "a boolean", "nothing"]);
         assert_eq!(b.get("8080").unwrap().str(), Some("port"));
         assert_eq!((b.get("c").unwrap().items()[0].line, b.get("c").unwrap().items()[0].column), (4, 7));
     }

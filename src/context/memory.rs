@@ -1,4 +1,4 @@
-//! Notes that outlive a session: `MEMORY.md` (the agent's) and `USER.md` (about the person), as the prompt shows them.
+//! Notes that outlive a session: `MEMORY.md` (the agent's) and `USER.md` (about the user), as the prompt shows them.
 
 use super::threats::{self, Scope};
 use std::path::Path;

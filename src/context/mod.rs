@@ -1,7 +1,7 @@
-//! What the agent knows before the first word: context files of the project, notes, skills; and the prompt made of them.
+//! What the agent knows before the first prompt: the project's context files, notes and skills, and the system prompt.
 //!
-//! Owns: finding and bounding these texts, scanning them for injected orders. Does not own: tools that change notes or
-//! skills, what travels with a message.
+//! Owns: finding these texts, limiting their size, scanning them for injections. Does not own: tools that change notes or
+//! skills, or what is sent with a message.
 
 pub mod context_files;
 mod fold;

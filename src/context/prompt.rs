@@ -24,7 +24,7 @@ impl Environment {
         let pretty = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
         let name = pretty.map_or_else(|| std::env::consts::OS.to_owned(), |name| name.trim_matches('"').to_owned());
         let shell = shell.and_then(|shell| shell.rsplit('/').next()).unwrap_or_default().to_owned();
-        let home = crate::config::paths::user_home();
+        let home = crate::environment::user_home();
         Self { system: format!("{name} ({})", std::env::consts::ARCH), shell, home, cwd: cwd.to_path_buf(), date }
     }
 

@@ -1,9 +1,10 @@
-//! Skills: folders with a `SKILL.md` that the model reads when a task fits. Bundled ones, the person's, and further folders.
+//! Skills: folders with a `SKILL.md` that the model reads when a task fits. Bundled ones, the user's, and further folders.
 
 use super::context_files::without_front_matter;
 use super::threats::{self, Scope};
 use crate::config::yaml::{self, Node};
 use crate::config::{ConfigError, Paths, SkillsConfig, paths};
+use crate::fs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ const SKIPPED: &[&str] = &[".git", ".github", ".hub", ".archive", "venv", ".venv
 /// Folders between a root and a skill.
 const DEPTH: usize = 4;
 /// Skills that are listed at most, and characters of a description in the index.
-const MOST: usize = 200;
+const MAX_SKILLS: usize = 200;
 const DESCRIPTION: usize = 110;
 /// Bytes of a SKILL.md that are read for its head.
 const HEAD: usize = 16 << 10;
@@ -50,7 +51,7 @@ pub enum Source {
 pub fn discover(paths: &Paths, config: &SkillsConfig) -> Vec<Skill> {
     let mut found: BTreeMap<String, Skill> = BTreeMap::new();
     let mut add = |skill: Skill| {
-        if !config.disabled.contains(&skill.name) && found.len() < MOST {
+        if !config.disabled.contains(&skill.name) && found.len() < MAX_SKILLS {
             found.entry(skill.name.clone()).or_insert(skill);
         }
     };
@@ -177,7 +178,7 @@ pub fn extract(paths: &Paths) -> Result<(), ConfigError> {
         if std::fs::read_to_string(&path).is_ok_and(|known| known == *text) {
             continue;
         }
-        paths::write_atomic(&path, text)?;
+        fs::write_atomic(&path, text)?;
     }
     Ok(())
 }

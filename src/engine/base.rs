@@ -46,9 +46,9 @@ pub fn base(options: &BaseOptions) -> anyhow::Result<Base> {
     let paths = paths()?;
     let cwd = match &options.cwd {
         Some(folder) => folder.clone(),
-        None => std::env::current_dir().context("the current folder is gone; cd to one that exists")?,
+        None => std::env::current_dir().context("the current folder no longer exists; cd to one that does")?,
     };
-    let cwd = std::fs::canonicalize(&cwd).with_context(|| format!("no folder {}", cwd.display()))?;
+    let cwd = std::fs::canonicalize(&cwd).with_context(|| format!("folder not found: {}", cwd.display()))?;
     let sources = Sources { cwd: Some(cwd.clone()), ..Sources::of_process(paths.clone()) };
     let mut loaded = load::load(&sources);
     crate::config::said::once(&paths, &mut loaded.warnings);
@@ -59,7 +59,7 @@ pub fn base(options: &BaseOptions) -> anyhow::Result<Base> {
         _ if options.cwd.is_some() || !is_here(&loaded.config) => cwd,
         "" | "." | "auto" | "cwd" => cwd,
         folder => std::fs::canonicalize(expand_home(folder))
-            .with_context(|| format!("terminal.cwd in config.yaml names {folder}, which is no folder"))?,
+            .with_context(|| format!("terminal.cwd in config.yaml is not a folder: {folder}"))?,
     };
     let added: Vec<PathBuf> = options.add_dir.iter().map(|folder| added(folder)).collect::<anyhow::Result<_>>()?;
     let known = Secrets::default();
@@ -79,8 +79,8 @@ pub fn base(options: &BaseOptions) -> anyhow::Result<Base> {
 /// A folder of `--add-dir`.
 fn added(folder: &Path) -> anyhow::Result<PathBuf> {
     let real = std::fs::canonicalize(expand_home(&folder.to_string_lossy()));
-    let real = real.with_context(|| format!("--add-dir names {}, which is no folder", folder.display()))?;
-    anyhow::ensure!(real.is_dir(), "--add-dir names {}, which is no folder", folder.display());
+    let real = real.with_context(|| format!("--add-dir is not a folder: {}", folder.display()))?;
+    anyhow::ensure!(real.is_dir(), "--add-dir is not a folder: {}", folder.display());
     Ok(real)
 }
 

@@ -6,7 +6,7 @@ use crate::policy::redact::{RedactKind, Secrets, redact};
 /// Logs to `<home>/logs/hermes.log`; the screen and standard output stay clean. The guard flushes at the end.
 pub fn logging(base: &Base) -> Option<tracing_appender::non_blocking::WorkerGuard> {
     let folder = base.paths.logs();
-    crate::config::paths::ensure_dir(&folder).ok()?;
+    crate::fs::ensure_dir(&folder).ok()?;
     let filter =
         tracing_subscriber::EnvFilter::try_from_env("HERMES_LOG").unwrap_or_else(|_| "hermes=info,warn".into());
     let file = tracing_appender::rolling::RollingFileAppender::builder()

@@ -136,12 +136,8 @@ impl Services {
         let mut said = view.project.iter().flat_map(|project| project.refusals()).collect::<Vec<_>>();
         for (hook, standing) in &view.hooks {
             if *standing == Standing::Unasked {
-                let remedy = "run `hermes hooks accept` once, or give --accept-hooks";
-                said.push(format!(
-                    "the hook {}: {} does not run: nobody has said yes to it; {remedy}",
-                    hook.written,
-                    hook.label()
-                ));
+                let remedy = "run `hermes hooks accept` once, or pass --accept-hooks";
+                said.push(format!("hook {}: {} does not run: not approved; {remedy}", hook.written, hook.label()));
             }
         }
         said
@@ -182,14 +178,14 @@ pub async fn leave(backends: Backends) {
     let mut left = tokio::task::spawn_blocking(move || backends.leave());
     let mut done = tokio::time::timeout(SOON, &mut left).await;
     if done.is_err() {
-        say(&format!("leaving {label}: it has not answered yet (at most {} s)", AT_MOST.as_secs()));
+        say(&format!("leaving {label}: waiting for an answer (up to {} s)", AT_MOST.as_secs()));
         done = tokio::time::timeout(AT_MOST, &mut left).await;
     }
     match done {
         Ok(Ok(Ok(()))) => {}
         Ok(Ok(Err(error))) => say(&error.to_string()),
-        Ok(Err(error)) => tracing::error!("leaving where commands ran: {error}"),
-        Err(_) => say(&format!("{label} did not answer: what was made for this program there may still be there")),
+        Ok(Err(error)) => tracing::error!("could not leave the backend: {error}"),
+        Err(_) => say(&format!("{label} did not answer: it may still hold resources of this session")),
     }
 }
 

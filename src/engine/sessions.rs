@@ -125,7 +125,7 @@ impl Engine {
         match tokio::task::spawn_blocking(move || backends.leave()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!("{error}"),
-            Err(error) => tracing::error!("leaving where commands ran: {error}"),
+            Err(error) => tracing::error!("could not leave the backend: {error}"),
         }
     }
 

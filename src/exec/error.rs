@@ -7,42 +7,41 @@ use std::sync::Arc;
 /// A process could not be started or is not what an order needs.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    #[error("no process {}: `list` shows those that are tracked", .0.0)]
+    #[error("no process {}: see `list`", .0.0)]
     NotFound(ProcessId),
-    #[error("process {} has no terminal to type into: start it with pty in an interactive session", .0.0)]
+    #[error("process {} has no terminal for input: start it with pty in an interactive session", .0.0)]
     NoTerminal(ProcessId),
-    #[error("process {} has already ended", .0.0)]
+    #[error("process {} has already exited", .0.0)]
     Ended(ProcessId),
-    #[error("process {} does not read its input: 1 MiB is waiting", .0.0)]
+    #[error("process {} is not reading its input: 1 MiB is waiting", .0.0)]
     InputFull(ProcessId),
-    #[error("process {} outlived the run that started it: it can be read and ended, not typed into", .0.0)]
+    #[error("process {} is from an earlier run: you can read and kill it, not type into it", .0.0)]
     Detached(ProcessId),
-    #[error("process {} is shown in the pane, which gives it its size", .0.0)]
+    #[error("process {} is shown in the pane, which sets its size", .0.0)]
     Shown(ProcessId),
-    #[error("{0:?} is no signal that can be sent: use INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT or WINCH")]
+    #[error("{0:?} is not a supported signal: use INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT or WINCH")]
     NoSignal(String),
-    #[error("process {} is of another machine or container, which shares this home folder: end it or start it again there", .0.0)]
+    #[error("process {} is on another host that shares this home folder: kill or restart it there", .0.0)]
     Foreign(ProcessId),
-    #[error("process {} is on another machine, which is being looked for: try again in a moment", .0.0)]
-    Sought(ProcessId),
+    #[error("process {} is on another host, which is reconnecting: try again in a moment", .0.0)]
+    RemoteSearch(ProcessId),
     #[error("process {} is {}", .0.0, .1)]
-    Away(ProcessId, Arc<str>),
-    #[error("process {} cannot be started again: its command line held a secret, which was not kept on disk; run the line anew", .0.0)]
+    Unreachable(ProcessId, Arc<str>),
+    #[error("process {} cannot be restarted: its command line contained a secret, which is not stored on disk; run the command again", .0.0)]
     Masked(ProcessId),
-    #[error("process {} does not end", .0.0)]
+    #[error("process {} does not exit", .0.0)]
     StillRuns(ProcessId),
-    #[error("process {} cannot be started again from here: commands run on another machine; kill it and run its command anew", .0.0)]
+    #[error("process {} cannot be restarted from here: commands run on another host; kill it and run its command again", .0.0)]
     Elsewhere(ProcessId),
-    #[error("{0} processes are running already: end one first")]
+    #[error("{0} processes are already running: kill one first")]
     TooMany(usize),
     #[error(
-        "no room for one more background process: {open} of {most} descriptors are in use, and the rest is kept for \
-         commands in the foreground; end one, or start hermes with a higher limit (ulimit -n)"
+        "too many background processes: {open} of {most} descriptors are in use, and the rest are reserved for foreground commands; kill one, or start hermes with a higher limit (ulimit -n)"
     )]
     Descriptors { open: u64, most: u64 },
-    #[error("cannot prepare the shell in the temporary folder: {0}; is it writable and not full?")]
+    #[error("cannot prepare the shell in the temporary folder: {0}; check that it is writable and not full")]
     Shell(std::io::Error),
-    #[error("the working folder {} is gone: nothing was run; make it again, or name another one", .0.display())]
+    #[error("the working folder {} no longer exists: nothing was run; recreate it, or use another", .0.display())]
     Folder(PathBuf),
     #[error(transparent)]
     Sandbox(SandboxError),

@@ -1,99 +1,56 @@
-//! Child processes: every command is a real terminal that can be watched, typed into, put aside and ended.
+//! Child processes: every command is a real terminal to watch, type into, send to the background and kill.
+//!
+//! `process` starts, tracks and ends them, `terminal` is what passes over their terminals, `screen` what a pane shows of one,
+//! `outlive` what is left of them when this program is gone; `sandbox` holds them, `askpass` answers their questions for
+//! passwords, and `child` runs those that need no terminal.
 //!
 //! Owns: PTYs and pipes, process groups, the process table, output rings and spill files, screens. Does not own: whether
-//! a command may run (the gate decided), what the model is told (the tool formats).
+//! a command may run (the gate), or what the model sees of it (the tool).
 
 mod askpass;
-mod asks;
-mod away;
-mod blocked;
-mod browse;
-mod carry;
-mod confine;
-mod course;
-mod detached;
-mod echo;
-mod end;
-mod env;
+mod child;
 mod error;
-mod events;
-mod far;
-mod finish;
-mod front;
-mod fullscreen;
-mod glass;
-mod handle;
-mod hidden;
-mod hub;
-mod info;
-mod input;
-mod keep;
-mod keeper;
-mod keys;
-mod kin;
-mod launch;
-mod link;
-mod log;
-mod login;
-mod notice;
-mod once;
 mod options;
-mod orders;
-mod outbox;
-mod piped;
-mod plain;
-mod port;
+mod outlive;
 mod process;
-mod procfs;
-mod query;
-mod reader;
-mod recover;
-mod register;
-mod repo;
 mod sandbox;
 mod scratch;
-mod screens;
-mod search;
-mod shell;
-mod spawn;
-mod spill;
-mod stopped;
-mod table;
+mod screen;
+mod terminal;
 #[cfg(test)]
 mod tests;
-mod usage;
-mod waiting;
-mod whereabouts;
-mod who;
 
+pub use askpass::asks::{Ask, AskId};
+pub use askpass::hidden::Hidden;
 pub use askpass::{HELPER, ask as ask_for_helper};
-pub use asks::{Ask, AskId};
-pub use browse::browse;
-pub use confine::confine;
-pub use env::keeps_back;
+pub use child::browse::browse;
+pub use child::link::{Link, LinkError, Said};
+pub use child::oneshot::{Limits, Oneshot, OneshotError, OneshotOutput, OutputLimit, Remainder};
+pub use child::piped::{Piped, PipedEnds};
+pub use child::repo::{Repo, RepoError};
 pub use error::ExecError;
-pub use events::{Hit, ProcessCommand, ProcessEvent, Scroll, Way};
-pub use far::{Far, FarEnd, FarLeft, FarPlace, FarSignal, Lost, Seek, Sought, Variables, exported, left_behind};
-pub use front::Front;
-pub use handle::{Finished, Launch, Running, Waited};
-pub use hidden::Hidden;
-pub use info::{Ending, Exit, ExitReason, LogState, Origin, ProcessInfo, ProcessState, Vitals};
-pub use keeper::keep;
-pub use keys::{Keys, key as key_bytes};
-pub use link::{Link, LinkError, Said};
-pub use log::Captured;
-pub use notice::Notice;
-pub use once::{Bounds, Done, Most, Once, OnceError, Rest};
 pub use options::ExecOptions;
-pub use piped::{Piped, PipedEnds};
-pub use plain::{plain, plain_rest};
-pub use repo::{Repo, RepoError};
+pub use outlive::terminal_keeper::keep;
+pub use process::env::keeps_back;
+pub use process::events::{Hit, ProcessCommand, ProcessEvent, Scroll, Way};
+pub use process::handle::{Finished, Launch, Running, Waited};
+pub use process::info::{Ending, Exit, ExitReason, LogState, Origin, ProcessInfo, ProcessState, Vitals};
+pub use process::notice::Notice;
+pub use process::remote::{
+    RemoteCommand, RemoteEnd, RemoteFinder, RemoteLeftovers, RemoteLost, RemotePlace, RemoteSearch, RemoteSignal,
+    Variables, exported, left_behind,
+};
+pub use process::spawn::bare;
+pub use process::table::{LogPage, Report};
+pub use process::usage::Usage;
+pub use sandbox::confine::confine;
 pub use sandbox::{Guard, Sandbox, SandboxError, Support, probe, protected};
 pub use scratch::{Scratch, rooms, sweep};
-pub use screens::Sight;
-pub use spawn::bare;
-pub use table::{LogPage, Report};
-pub use usage::Usage;
+pub use screen::view::Sight;
+pub use terminal::foreground::ForegroundReader;
+pub use terminal::keys::{Keys, key as key_bytes};
+pub use terminal::log::Captured;
+pub use terminal::plain::{plain, plain_rest};
 
 pub use crate::protocol::ProcessId;
 use std::path::PathBuf;
@@ -126,7 +83,7 @@ pub const LINES: i64 = 1000;
 /// The handle to all processes of this program. Cheap to clone.
 #[derive(Clone)]
 pub struct Exec {
-    hub: Arc<hub::Hub>,
+    hub: Arc<process::hub::Hub>,
 }
 
 /// Milliseconds since the epoch.

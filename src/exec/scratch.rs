@@ -1,8 +1,9 @@
 //! Folders that vanish with the program: each names the process that made it, which holds a lock in it. One that was
 //! killed leaves its folders behind; the next start removes them.
 
-use super::procfs::{self, Identity};
-use crate::config::remove::{self, OWNER, Tree, scratch_owner};
+use super::process::procfs;
+use super::process::procfs::Identity;
+use crate::fs::remove::{self, OWNER, Tree, scratch_owner};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::getuid;
 use std::fs::{DirBuilder, File};

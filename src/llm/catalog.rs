@@ -4,7 +4,8 @@ use super::endpoint::{Endpoint, is_local};
 use super::http::Http;
 use super::providers::{Auth, Dialect};
 use super::{ErrorKind, ModelInfo, Price, ProviderError, errors, wire};
-use crate::config::{Config, remove};
+use crate::config::Config;
+use crate::fs::remove;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -239,7 +240,7 @@ pub async fn refresh_daily(endpoint: &Endpoint, http: &Http, cache_dir: &Path) -
             // The question does not count: nobody answered it.
             let home = cache_dir.parent().unwrap_or(cache_dir);
             if let Err(error) = remove::file(remove::File::Asked, home, &asked) {
-                tracing::info!(%error, "the model list is asked for tomorrow");
+                tracing::info!(%error, "the model list refreshes tomorrow");
                 return Refreshed::No;
             }
             Refreshed::Failed

@@ -1,4 +1,4 @@
-//! From a failure to what the person reads: who failed, how, and what to do about it.
+//! From a failure to what the user reads: who failed, how, and what to do about it.
 
 pub use super::classify::{MAX_RETRY_AFTER, classify, retry_after};
 
@@ -18,7 +18,7 @@ pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, bod
     let kind = classify(Some(status), body);
     let moved = headers.get("location").filter(|_| (300..400).contains(&status)).and_then(|to| to.to_str().ok());
     let detail = match moved {
-        Some(to) => format!("it moved to {to}"),
+        Some(to) => format!("it has moved to {to}"),
         None => own_words(body).unwrap_or_else(|| format!("status {status}")),
     };
     let mut error = told(endpoint, kind, Some(status), &detail);
@@ -55,37 +55,37 @@ pub(super) fn network(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderEr
 pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, detail: &str) -> ProviderError {
     let Endpoint { name, model, key_source, .. } = endpoint;
     // Nobody chose a model yet: only the list can have been asked for.
-    let model = if model.is_empty() { "the list of its models" } else { model.as_str() };
+    let model = if model.is_empty() { "its model list" } else { model.as_str() };
     let address = &endpoint.base_url;
     let (what, remedy) = match kind {
         ErrorKind::Auth if endpoint.key.is_empty() => {
-            (format!("{name} wants a key for {model}"), key_remedy(endpoint, "set"))
+            (format!("{name} needs a key for {model}"), key_remedy(endpoint, "set"))
         }
         ErrorKind::Auth => (
-            format!("{name} does not accept the key from {key_source} for {model}"),
-            format!("{}; or the key may not use this model", key_remedy(endpoint, "correct")),
+            format!("{name} rejected the key from {key_source} for {model}"),
+            format!("{}; or the key has no access to this model", key_remedy(endpoint, "correct")),
         ),
         ErrorKind::Quota => (
             format!("credit or quota at {name} is used up for {model}"),
             "add credit there, or choose another model".into(),
         ),
         ErrorKind::RateLimit => {
-            (format!("{name} limits the rate of requests to {model}"), "wait, or choose another model".into())
+            (format!("{name} rate-limited requests to {model}"), "wait, or choose another model".into())
         }
         ErrorKind::ContextOverflow => (
-            format!("the conversation does not fit the window of {model} at {name}"),
+            format!("the conversation exceeds the window of {model} at {name}"),
             "start a new session or choose a model with a larger window".into(),
         ),
         ErrorKind::Overloaded => {
-            (format!("{name} cannot answer for {model} now"), "try again, or choose another model".into())
+            (format!("{name} is unavailable for {model}"), "try again, or choose another model".into())
         }
         ErrorKind::Network if detail.to_lowercase().contains("certificate") => (
-            format!("the certificate of {address} was not accepted"),
+            format!("could not verify the certificate of {address}"),
             "install ca-certificates or set SSL_CERT_FILE".into(),
         ),
         ErrorKind::Network if endpoint.local => (
             format!("cannot reach {name} at {address} for {model}"),
-            "check that the server is running and that model.base_url is right".into(),
+            "check that the server is running and model.base_url is correct".into(),
         ),
         ErrorKind::Network => (
             format!("the connection to {name} at {address} failed for {model}"),
@@ -96,20 +96,21 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
             "try again, or raise agent.stream_stale_timeout".into(),
         ),
         ErrorKind::Malformed => (
-            format!("{name} answered for {model} in a form that is not {}", endpoint.dialect.as_str()),
+            format!("{name} answered for {model} with something other than {}", endpoint.dialect.as_str()),
             format!("check base_url ({address}) and api_mode"),
         ),
         ErrorKind::ContentFilter => (
             format!("{name} refused the content of a request to {model}"),
-            "say it differently, or choose another model".into(),
+            "rephrase it, or choose another model".into(),
         ),
         ErrorKind::ModelNotFound => (
             format!("{name} does not have {model}"),
             format!("`hermes models` lists what it has; check base_url ({address}) too"),
         ),
-        ErrorKind::BadRequest => {
-            (format!("{name} refused a request to {model} as wrong"), "check the model's settings and api_mode".into())
-        }
+        ErrorKind::BadRequest => (
+            format!("{name} rejected a request to {model} as invalid"),
+            "check the model's settings and api_mode".into(),
+        ),
         ErrorKind::Cancelled => (format!("stopped while {model} answered"), String::new()),
     };
     let status_text = status.map(|status| format!(" ({status})")).unwrap_or_default();
@@ -154,7 +155,7 @@ fn own_words(body: &str) -> Option<String> {
         let text = body.trim();
         let is_page = text.starts_with('<');
         return (!text.is_empty())
-            .then(|| if is_page { "a web page instead of an answer".to_owned() } else { text.to_owned() });
+            .then(|| if is_page { "a web page instead of an API response".to_owned() } else { text.to_owned() });
     };
     let value = if let Value::Array(list) = &value { list.first()? } else { &value };
     let raw = value.pointer("/error/metadata/raw").and_then(Value::as_str);

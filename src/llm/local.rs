@@ -82,7 +82,7 @@ pub fn address(text: &str) -> Result<String, String> {
     let plain = format!("http://{with_host}");
     let whole = match with_host.split_once("://") {
         Some(("http" | "https", _)) => with_host,
-        Some((scheme, _)) => return Err(format!("{scheme}:// is not the beginning of a server's address")),
+        Some((scheme, _)) => return Err(format!("{scheme}:// is not supported in a server's address")),
         None if super::endpoint::is_local(&plain) => plain,
         None => format!("https://{with_host}"),
     };

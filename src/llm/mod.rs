@@ -1,7 +1,7 @@
-//! Models: one neutral request and reply, three wire dialects, and what is known about providers and their models.
+//! Models: one neutral request and reply, three wire APIs, and data about providers and their models.
 //!
 //! Owns: HTTP to model servers, error classes, the provider and model tables. Does not own: retries (the agent decides
-//! by error class), what is sent (the agent builds the request), keys (the config finds them).
+//! by error class), the request's content (the agent), keys (the configuration).
 
 mod anthropic;
 pub mod catalog;

@@ -1,4 +1,4 @@
-//! Which model is called, where, with which key: from the config, the environment and the person's choice.
+//! Which model is called, where, with which key: from the config, the environment and the user's choice.
 
 use super::endpoint::{Endpoint, Secret, host, is_local};
 use super::providers::{self, Auth, Dialect, Provider};
@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     #[error(
-        "no model provider is set up; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in {env_file}, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
+        "no model provider configured; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in {env_file}, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
     )]
     NoProvider { env_file: String },
     #[error("{name} needs a key; set {} in the environment or in {env_file}{}", .variables.join(" or "), .key_url)]
@@ -20,11 +20,11 @@ pub enum SetupError {
         key_url: String,
         env_file: String,
     },
-    #[error("no model is chosen for {name}; run `hermes config set model.default MODEL` (`hermes models` lists them)")]
+    #[error("no model selected for {name}; run `hermes config set model.default MODEL` (`hermes models` lists them)")]
     NoModel { name: String },
     #[error("{name} has no address; run `hermes config set {key} https://…`")]
     NoBaseUrl { name: String, key: String },
-    #[error("unknown provider {name:?}; known are {known}, and the entries of `providers` in config.yaml")]
+    #[error("unknown provider {name:?}; use one of {known}, or an entry of `providers` in config.yaml")]
     UnknownProvider { name: String, known: String },
     #[error("{url:?} is not an address ({why}); run `hermes config set {key} https://…`")]
     BadUrl { url: String, why: String, key: String },
@@ -426,7 +426,7 @@ fn tidy_base(base: &str, key: &str) -> Result<String, SetupError> {
     let bad = |why: String| SetupError::BadUrl { url: base.to_owned(), why, key: key.to_owned() };
     let parsed = url::Url::parse(base).map_err(|error| bad(error.to_string()))?;
     if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-        return Err(bad("it must begin with http:// or https://".into()));
+        return Err(bad("it must start with http:// or https://".into()));
     }
     let mut tidy = base.trim().trim_end_matches('/');
     for tail in ["/chat/completions", "/responses", "/messages"] {

@@ -150,7 +150,7 @@ impl Pattern {
 /// A script that cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    #[error("script {name} cannot be read: {why}; check the path")]
+    #[error("cannot read script {name}: {why}; check the path")]
     Unreadable { name: String, why: String },
     #[error("script {name} is not a script: {why}")]
     Broken { name: String, why: String },

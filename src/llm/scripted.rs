@@ -208,7 +208,7 @@ impl Scripted {
         if let Some(told) = &step.error {
             let kind = told.kind();
             let message = if told.message.is_empty() {
-                format!("the scripted model fails: {kind:?}")
+                format!("the scripted model failed: {kind:?}")
             } else {
                 told.message.clone()
             };

@@ -1,4 +1,4 @@
-//! One model call over HTTP, whatever the dialect: send, read, merge, notice stalls, cuts and the person's stop.
+//! One model call over HTTP, whatever the dialect: send, read, merge, notice stalls, cuts and the user's stop.
 
 use super::endpoint::Endpoint;
 use super::errors;
@@ -164,7 +164,7 @@ impl Wire {
                 None => self.error(ErrorKind::Malformed, "the answer is larger than 64 MiB"),
             })?;
             if page {
-                return Err(self.error(ErrorKind::Malformed, "a web page instead of an answer"));
+                return Err(self.error(ErrorKind::Malformed, "a web page instead of an API response"));
             }
             self.parser().whole(&String::from_utf8_lossy(&body), gather).map_err(|fault| self.fault(fault))?;
             deliver(gather, sink).await;
@@ -285,7 +285,7 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, String> {
         let source = &endpoint.key_source;
         let secret = |text: &str| {
             let mut value = HeaderValue::from_str(text).map_err(|_| {
-                format!("the key from {source} has characters that no header may carry; paste it again")
+                format!("the key from {source} contains characters that a header cannot carry; paste it again")
             })?;
             value.set_sensitive(true);
             Ok::<_, String>(value)
@@ -310,7 +310,7 @@ pub(super) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, String> {
     }
     for (name, value) in &endpoint.headers {
         let parsed = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
-        let (name, value) = parsed.ok_or_else(|| format!("header {name:?} of the config cannot be sent"))?;
+        let (name, value) = parsed.ok_or_else(|| format!("header {name:?} from config.yaml is not valid"))?;
         headers.insert(name, value);
     }
     Ok(headers)

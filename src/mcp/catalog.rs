@@ -1,10 +1,10 @@
 //! What a server offers, from its lists: read entry by entry, bounded, and looked through for orders to the model.
 
-use super::words;
+use super::messages;
 use serde_json::{Map, Value, json};
 
 /// Entries of a list that are read.
-pub const MOST: usize = 1_000;
+pub const MAX_ENTRIES: usize = 1_000;
 /// Characters of a tool's description.
 const DESCRIPTION: usize = 4_000;
 /// Bytes of a schema.
@@ -68,11 +68,11 @@ impl Catalog {
             let Some(name) = name(entry) else { continue };
             let args = entry.get("arguments").and_then(Value::as_array).into_iter().flatten().filter_map(|arg| {
                 let required = arg.get("required").and_then(Value::as_bool).unwrap_or(false);
-                Some((words::line(arg.get("name")?.as_str()?, NAME), required))
+                Some((messages::line(arg.get("name")?.as_str()?, NAME), required))
             });
             self.prompts.push(RemotePrompt {
                 args: args.take(32).collect(),
-                description: words::line(entry.get("description").and_then(Value::as_str).unwrap_or_default(), 200),
+                description: messages::line(entry.get("description").and_then(Value::as_str).unwrap_or_default(), 200),
                 name,
             });
         }
@@ -91,7 +91,7 @@ pub fn next(page: &Value) -> Option<String> {
 
 fn entries<'a>(page: &'a Value, key: &str) -> &'a [Value] {
     let all = page.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    &all[..all.len().min(MOST)]
+    &all[..all.len().min(MAX_ENTRIES)]
 }
 
 fn name(entry: &Value) -> Option<String> {
@@ -102,31 +102,29 @@ fn name(entry: &Value) -> Option<String> {
 
 /// A tool, and maybe what was taken out of its words.
 fn tool(entry: &Value) -> Result<(RemoteTool, Option<String>), String> {
-    let name = name(entry).ok_or_else(|| "a tool without a usable name is left out".to_owned())?;
+    let name = name(entry).ok_or_else(|| "skipped a tool without a usable name".to_owned())?;
     let mut problem = None;
     let said = entry.get("description").or_else(|| entry.get("title")).and_then(Value::as_str).unwrap_or_default();
-    let mut description = words::text(said, DESCRIPTION);
-    let found = words::orders(&description);
+    let mut description = messages::text(said, DESCRIPTION);
+    let found = messages::orders(&description);
     if !found.is_empty() {
-        problem = Some(format!(
-            "the description of {name} looks like orders to the model ({}) and is left out",
-            found.join(", ")
-        ));
-        description = "(its description was left out: it looked like orders to you)".into();
+        problem =
+            Some(format!("omitted the description of {name}: it looks like a prompt injection ({})", found.join(", ")));
+        description = "(description omitted: it looked like a prompt injection)".into();
     }
     let mut schema = match entry.get("inputSchema") {
         Some(Value::Object(fields)) => Value::Object(fields.clone()),
         None | Some(Value::Null) => json!({}),
-        Some(_) => return Err(format!("tool {name} is left out: its input schema is no object")),
+        Some(_) => return Err(format!("skipped tool {name}: its input schema is not an object")),
     };
     let text = schema.to_string();
     if text.len() > SCHEMA {
-        return Err(format!("tool {name} is left out: its schema has {} bytes, more than {SCHEMA}", text.len()));
+        return Err(format!("skipped tool {name}: its schema has {} bytes, more than {SCHEMA}", text.len()));
     }
-    let found = words::orders(&text);
+    let found = messages::orders(&text);
     if !found.is_empty() {
         problem = Some(format!(
-            "the schema of {name} holds what looks like orders ({}); its words are left out",
+            "the schema of {name} contains what looks like a prompt injection ({}); omitted its descriptions",
             found.join(", ")
         ));
         without_words(&mut schema, 0);
@@ -161,10 +159,10 @@ fn without_words(schema: &mut Value, depth: usize) {
 fn claims(entry: &Value) -> Vec<String> {
     let hint = |key: &str| entry.pointer(&format!("/annotations/{key}")).and_then(Value::as_bool);
     let claims = [
-        (hint("readOnlyHint") == Some(true), "it only reads"),
-        (hint("readOnlyHint") == Some(false) && hint("destructiveHint") == Some(true), "it may destroy"),
-        (hint("idempotentHint") == Some(true), "calling it twice does no more than calling it once"),
-        (hint("openWorldHint") == Some(true), "it reaches other machines"),
+        (hint("readOnlyHint") == Some(true), "read-only"),
+        (hint("readOnlyHint") == Some(false) && hint("destructiveHint") == Some(true), "may be destructive"),
+        (hint("idempotentHint") == Some(true), "idempotent"),
+        (hint("openWorldHint") == Some(true), "reaches other machines"),
     ];
     claims.into_iter().filter(|(says, _)| *says).map(|(_, words)| words.to_owned()).collect()
 }
@@ -193,7 +191,7 @@ mod tests {
         let names: Vec<&str> = catalog.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(catalog.tools[0].description, "does a");
-        assert_eq!(catalog.tools[0].claims, ["it only reads", "it reaches other machines"]);
+        assert_eq!(catalog.tools[0].claims, ["read-only", "reaches other machines"]);
         assert_eq!(catalog.tools[0].schema, json!({"type": "object", "properties": {}}));
         assert_eq!(catalog.tools[1].schema, json!({"type": "object", "properties": {}}));
         assert_eq!(catalog.problems.len(), 4, "{:?}", catalog.problems);

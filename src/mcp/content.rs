@@ -1,6 +1,6 @@
 //! What a server answers to a call, as text for the model, pictures, and a short word for the tool line.
 
-use super::words;
+use super::messages;
 use crate::protocol::Image;
 use base64::Engine as _;
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub fn call(result: &Value) -> Answer {
         // Most servers say the same twice, for clients that read only text.
         let said = parts.iter().any(|part| serde_json::from_str::<Value>(part).is_ok_and(|value| value == *structured));
         if !said {
-            parts.push(words::text(&structured.to_string(), TEXT));
+            parts.push(messages::text(&structured.to_string(), TEXT));
         }
     }
     if parts.is_empty()
@@ -45,7 +45,7 @@ pub fn call(result: &Value) -> Answer {
         && result.get("content").is_none()
         && result.get("structuredContent").is_none()
     {
-        parts.push(words::text(&result.to_string(), TEXT));
+        parts.push(messages::text(&result.to_string(), TEXT));
     }
     answer.text = parts.join("\n\n");
     answer
@@ -71,7 +71,7 @@ pub fn prompt(result: &Value) -> Answer {
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
         for block in blocks {
             let Some(text) = answer.block(block) else { continue };
-            parts.push(if role == "user" { text } else { format!("{}: {text}", words::line(role, 20)) });
+            parts.push(if role == "user" { text } else { format!("{}: {text}", messages::line(role, 20)) });
         }
     }
     answer.text = parts.join("\n\n");
@@ -83,44 +83,44 @@ impl Answer {
     fn block(&mut self, block: &Value) -> Option<String> {
         let field = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         match field("type") {
-            "text" => Some(words::text(field("text"), TEXT)),
+            "text" => Some(messages::text(field("text"), TEXT)),
             "image" => self.data(field("mimeType"), field("data")),
             "audio" => self.data(field("mimeType"), field("data")),
             "resource" => self.contents(block.get("resource")?),
             "resource_link" => {
-                let name = words::line(field("name"), 200);
-                let about = words::line(field("description"), 400);
-                let uri = words::line(field("uri"), 2_000);
+                let name = messages::line(field("name"), 200);
+                let about = messages::line(field("description"), 400);
+                let uri = messages::line(field("uri"), 2_000);
                 Some(format!("[resource {name}: {uri}{}{about}]", if about.is_empty() { "" } else { ": " }))
             }
-            _ => Some(words::text(&block.to_string(), TEXT)),
+            _ => Some(messages::text(&block.to_string(), TEXT)),
         }
     }
 
     fn contents(&mut self, contents: &Value) -> Option<String> {
         let field = |key: &str| contents.get(key).and_then(Value::as_str);
-        let uri = words::line(field("uri").unwrap_or_default(), 2_000);
+        let uri = messages::line(field("uri").unwrap_or_default(), 2_000);
         match (field("text"), field("blob")) {
-            (Some(text), _) => Some(format!("[{uri}]\n{}", words::text(text, TEXT))),
+            (Some(text), _) => Some(format!("[{uri}]\n{}", messages::text(text, TEXT))),
             (None, Some(blob)) => {
                 let data = self.data(field("mimeType").unwrap_or("application/octet-stream"), blob);
                 Some(format!("[{uri}]{}", data.map(|text| format!("\n{text}")).unwrap_or_default()))
             }
-            (None, None) => Some(format!("[{uri}: nothing in it]")),
+            (None, None) => Some(format!("[{uri}: empty]")),
         }
     }
 
     /// Base64 data: a picture, a file, or words that say what is wrong with it.
     fn data(&mut self, kind: &str, data: &str) -> Option<String> {
-        let kind = words::line(kind, 80);
+        let kind = messages::line(kind, 80);
         let data: String = data.chars().filter(|c| !c.is_ascii_whitespace()).collect();
         let engine = &base64::engine::general_purpose::STANDARD;
         let Ok(bytes) = engine.decode(data.as_bytes()) else {
-            return Some(format!("[{kind}: its data cannot be read]"));
+            return Some(format!("[{kind}: unreadable data]"));
         };
         if SEEN.contains(&kind.as_str()) && self.images.len() < PICTURES {
             self.images.push(Image { media_type: kind.clone(), data });
-            return Some(format!("[a picture, {kind}, {}]", crate::text::format::bytes(bytes.len() as u64)));
+            return Some(format!("[an image, {kind}, {}]", crate::text::format::bytes(bytes.len() as u64)));
         }
         self.files.push((kind, bytes));
         None
@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(answer.files, [("audio/wav".to_owned(), b"hello".to_vec())]);
         let text = &answer.text;
         for part in [
-            "one\n\n[a picture, image/png",
-            "cannot be read",
+            "one\n\n[an image, image/png",
+            "unreadable data",
             "[file:///a]\ninside",
             "[resource b: file:///b]",
             "new thing",

@@ -1,6 +1,6 @@
 //! Input that a server asks a person for: a form becomes questions, one a field; or a visit to an address.
 
-use super::words;
+use super::messages;
 use serde_json::{Map, Value};
 
 /// Fields of a form that a person is asked for; more are no question but an interview.
@@ -70,11 +70,11 @@ impl Request {
     /// # Errors
     /// Why it cannot be put to a person.
     pub fn read(params: &Value) -> Result<Self, String> {
-        let message = words::text(params.get("message").and_then(Value::as_str).unwrap_or_default(), SAID);
+        let message = messages::text(params.get("message").and_then(Value::as_str).unwrap_or_default(), SAID);
         if let Some(url) = params.get("url").and_then(Value::as_str) {
             let fits = url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
-            let url = words::line(url, 2_000);
-            return if fits { Ok(Self::Visit { message, url }) } else { Err(format!("{url} is no web address")) };
+            let url = messages::line(url, 2_000);
+            return if fits { Ok(Self::Visit { message, url }) } else { Err(format!("{url} is not a web address")) };
         }
         let schema = params.get("requestedSchema").cloned().unwrap_or_default();
         let required: Vec<&str> =
@@ -120,11 +120,11 @@ impl Field {
             _ => Kind::Text {
                 least: number("minLength", 0.0) as usize,
                 most: number("maxLength", 100_000.0) as usize,
-                format: words::line(word("format"), 20),
+                format: messages::line(word("format"), 20),
             },
         };
-        let title = words::line(if word("title").is_empty() { key } else { word("title") }, 80);
-        let about = words::line(word("description"), 300);
+        let title = messages::line(if word("title").is_empty() { key } else { word("title") }, 80);
+        let about = messages::line(word("description"), 300);
         let label = if about.is_empty() { title } else { format!("{title}: {about}") };
         Self {
             key: key.to_owned(),
@@ -151,7 +151,7 @@ impl Field {
                 freely = false;
             }
             Kind::One(all) => text.push_str(&format!("\none of: {}", listed(all))),
-            Kind::Many(all) => text.push_str(&format!("\nany of these, by commas: {}", listed(all))),
+            Kind::Many(all) => text.push_str(&format!("\nany of these, comma-separated: {}", listed(all))),
             Kind::Number { whole, least, most } => {
                 let bound = |value: &f64, word: &str| {
                     if value.is_finite() { format!(", {word} {value}") } else { String::new() }
@@ -200,7 +200,7 @@ impl Field {
             (_, Value::String(text)) => text.clone(),
             (_, value) => value.to_string(),
         };
-        let word = words::line(&word, 200);
+        let word = messages::line(&word, 200);
         (!word.is_empty()).then_some(word)
     }
 
@@ -215,7 +215,7 @@ impl Field {
         }
         if answer.is_empty() || answer == SKIP {
             return if self.required && self.default.is_none() {
-                Err("It cannot be left empty.".into())
+                Err("It cannot be empty.".into())
             } else {
                 Ok(self.default.clone())
             };
@@ -226,7 +226,7 @@ impl Field {
             });
             found
                 .map(|(value, _)| Value::from(value.clone()))
-                .ok_or_else(|| format!("`{word}` is none of: {}", listed(all)))
+                .ok_or_else(|| format!("`{word}` is not one of: {}", listed(all)))
         };
         let value = match &self.kind {
             Kind::Bool => match answer.to_lowercase().as_str() {
@@ -240,9 +240,9 @@ impl Field {
                 Value::Array(words.map(|word| pick(all, word)).collect::<Result<_, _>>()?)
             }
             Kind::Number { whole, least, most } => {
-                let number: f64 = answer.parse().map_err(|_| format!("`{answer}` is no number."))?;
+                let number: f64 = answer.parse().map_err(|_| format!("`{answer}` is not a number."))?;
                 if !number.is_finite() || number < *least || number > *most || (*whole && number.fract() != 0.0) {
-                    return Err(format!("`{answer}` does not fit."));
+                    return Err(format!("`{answer}` is out of range."));
                 }
                 if *whole { Value::from(number as i64) } else { Value::from(number) }
             }
@@ -252,7 +252,7 @@ impl Field {
                     return Err(format!("It must have {least} to {most} characters."));
                 }
                 if !fits(format, answer) {
-                    return Err(format!("`{answer}` is no {format}."));
+                    return Err(format!("`{answer}` is not a valid {format}."));
                 }
                 Value::from(answer)
             }
@@ -277,7 +277,7 @@ fn listed(all: &[(String, String)]) -> String {
 
 /// `enum`, with or without `enumNames`, or `oneOf`/`anyOf` with `const` and `title`.
 fn choices(schema: &Value) -> Option<Vec<(String, String)>> {
-    let shown = |text: &str| words::line(text, 100);
+    let shown = |text: &str| messages::line(text, 100);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         let names = schema.get("enumNames").and_then(Value::as_array);
         let pair = |(at, value): (usize, &Value)| {
@@ -314,20 +314,20 @@ mod tests {
         for (schema, answer, want) in [
             (json!({"type": "string"}), "hi", Ok(json!("hi"))),
             (json!({"type": "string"}), "  ", Err("empty")),
-            (json!({"type": "string", "format": "email"}), "a", Err("no email")),
+            (json!({"type": "string", "format": "email"}), "a", Err("not a valid email")),
             (json!({"type": "string", "format": "email"}), "a@b.c", Ok(json!("a@b.c"))),
-            (json!({"type": "string", "format": "date"}), "2026-02-30", Err("no date")),
+            (json!({"type": "string", "format": "date"}), "2026-02-30", Err("is not a valid date")),
             (json!({"type": "string", "minLength": 3}), "ab", Err("3 to")),
             (json!({"type": "integer", "minimum": 1, "maximum": 5}), "3", Ok(json!(3))),
             (json!({"type": "integer", "minimum": 1, "maximum": 5}), "7", Err("fit")),
             (json!({"type": "integer"}), "1.5", Err("fit")),
             (json!({"type": "number"}), "1.5", Ok(json!(1.5))),
-            (json!({"type": "number"}), "x", Err("no number")),
+            (json!({"type": "number"}), "x", Err("is not a number")),
             (json!({"type": "boolean"}), "Yes", Ok(json!(true))),
             (json!({"type": "boolean"}), "maybe", Err("yes or no")),
             (json!({"type": "string", "enum": ["a", "b"], "enumNames": ["Ay", "Bee"]}), "bee", Ok(json!("b"))),
             (json!({"type": "string", "oneOf": [{"const": "x", "title": "Ex"}]}), "Ex", Ok(json!("x"))),
-            (json!({"type": "string", "enum": ["a"]}), "c", Err("none of: a")),
+            (json!({"type": "string", "enum": ["a"]}), "c", Err("not one of: a")),
             (json!({"type": "array", "items": {"enum": ["a", "b"]}}), "b, a", Ok(json!(["b", "a"]))),
             (json!({"type": "string", "default": "d"}), "", Ok(json!("d"))),
         ] {

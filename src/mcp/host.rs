@@ -1,11 +1,11 @@
-//! What servers may ask of this program while they work: forms go to the person behind the call, model calls behind a
+//! What servers may ask of this program while they work: forms go to the user behind the call, model calls behind a
 //! question to that person, lists that changed are read again.
 
 use super::elicit::{self, Field, Request};
-use super::house::House;
 use super::link::{Changed, Elicited, Host, Sampled};
 use super::sample::{self, Budget, Wanted};
 use super::settings::{Elicitation, Settings};
+use super::supervisor::Supervisor;
 use crate::llm::Effort;
 use crate::lock::lock;
 use crate::protocol::{QuestionId, StopReason};
@@ -25,7 +25,7 @@ const TRIES: usize = 3;
 /// The program as one server sees it.
 pub(super) struct Hosted {
     settings: Settings,
-    house: Arc<House>,
+    house: Arc<Supervisor>,
     /// A list changed.
     pub(super) changed: Notify,
     callers: Mutex<Vec<Caller>>,
@@ -54,7 +54,7 @@ impl Drop for Calling<'_> {
 }
 
 impl Hosted {
-    pub(super) fn new(settings: &Settings, house: Arc<House>) -> Self {
+    pub(super) fn new(settings: &Settings, house: Arc<Supervisor>) -> Self {
         Self {
             settings: settings.clone(),
             house,
@@ -106,7 +106,7 @@ impl Host for Hosted {
             let request = match Request::read(&request) {
                 Ok(request) => request,
                 Err(why) => {
-                    tracing::warn!("mcp {server}: its question is declined: {why}");
+                    tracing::warn!("mcp {server}: declined its question: {why}");
                     return Elicited::Declined;
                 }
             };
@@ -128,7 +128,7 @@ impl Host for Hosted {
         });
         Box::pin(async move {
             let wanted = wanted?;
-            let caller = caller.ok_or("no call of this server is under way: nobody can be asked")?;
+            let caller = caller.ok_or("no call to this server is running, so it cannot ask")?;
             if !granted.load(Ordering::Relaxed) {
                 let choices = [sample::DENY, sample::ONCE, sample::SESSION].map(str::to_owned).to_vec();
                 let answer = caller.ask(wanted.question(&server), choices, false).await;
@@ -136,10 +136,10 @@ impl Host for Hosted {
                     Ok(sample::ONCE) => {}
                     Ok(sample::SESSION) => granted.store(true, Ordering::Relaxed),
                     Ok(_) => return Err("the user denied it".into()),
-                    Err(_) => return Err("nobody allowed it".into()),
+                    Err(_) => return Err("no one allowed it".into()),
                 }
             }
-            let provider = models.ok_or("there is no model here")?.model(wanted.model.as_deref())?;
+            let provider = models.ok_or("no model available")?.model(wanted.model.as_deref())?;
             answer(wanted, &*provider, Duration::from_secs_f64(config.timeout), &caller.cancel).await
         })
     }

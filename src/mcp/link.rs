@@ -2,8 +2,8 @@
 //!
 //! Results come as JSON, so that what a server writes a little wrong costs one entry and not the whole answer.
 
-mod ears;
 mod lines;
+mod notifications;
 mod open;
 
 pub use open::Stderr;
@@ -12,8 +12,8 @@ pub(crate) use open::{chain, client as http};
 use super::settings::Settings;
 use crate::exec::Piped;
 use crate::lock::lock;
-use ears::Ears;
 use futures::future::BoxFuture;
+use notifications::Ears;
 use rmcp::model::{
     CallToolRequestParams, CancelledNotificationParam, ClientRequest, GetPromptRequestParams, PaginatedRequestParams,
     ReadResourceRequestParams, Request, RequestNoParam, RequestOptionalParam, ServerResult,
@@ -113,7 +113,7 @@ pub enum LinkError {
     #[error("{0}")]
     Refused(String),
     /// The challenge says what it wants, where it does.
-    #[error("it wants a login: /mcp login {name}, or in a shell: hermes mcp login {name}")]
+    #[error("it needs a login: /mcp login {name}, or in a shell: hermes mcp login {name}")]
     NeedsLogin { name: String, challenge: Option<String> },
     /// The connection broke.
     #[error("the connection is closed")]
@@ -179,7 +179,7 @@ impl Link {
         }
         match &self.child {
             Some(child) => match tokio::time::timeout(Duration::from_millis(300), child.wait()).await {
-                Ok(how) => format!("the program ended: {how}"),
+                Ok(how) => format!("the program exited: {how}"),
                 Err(_) => "the program closed its output".into(),
             },
             None => "the connection was closed".into(),
@@ -223,7 +223,7 @@ impl Link {
         match answer {
             ServerResult::CustomResult(result) => Ok(result.0),
             result => serde_json::to_value(result)
-                .map_err(|error| LinkError::Refused(format!("its answer cannot be read: {error}"))),
+                .map_err(|error| LinkError::Refused(format!("cannot read its answer: {error}"))),
         }
     }
 

@@ -1,12 +1,12 @@
-//! Servers of the Model Context Protocol: started behind the first frame, kept alive, their tools published and judged as
-//! every other. What a server says is data: bounded, cleaned, looked through, never believed.
+//! MCP servers: started after the first frame, kept alive; their tools are published and checked like any other. What a
+//! server says is data: limited in size, cleaned, scanned, never trusted.
 
 mod catalog;
 mod content;
 mod elicit;
 mod host;
-mod house;
 mod link;
+mod messages;
 mod names;
 mod oauth;
 mod probe;
@@ -15,24 +15,23 @@ mod server;
 mod settings;
 mod state;
 mod status;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod words;
 
 pub use catalog::RemotePrompt;
-pub use house::{Models, Needs};
 pub use names::prefix;
 pub use oauth::{Logins, Visit, forget, is_logged_in, login};
 pub use probe::probe;
 pub use settings::{Launch, Settings};
 pub use state::State;
 pub use status::Status;
+pub use supervisor::{Models, Needs};
 
 use crate::config::McpServerConfig;
 use crate::lock::lock;
 use crate::tools::spec::ToolSpec;
-use house::House;
 use link::Ask;
 use serde_json::{Map, Value};
 use server::Server;
@@ -40,13 +39,14 @@ use state::Fact;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use supervisor::Supervisor;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// All servers of this program. Cheap to clone.
 #[derive(Clone)]
 pub struct Mcp {
-    house: Arc<House>,
+    house: Arc<Supervisor>,
     servers: Arc<Mutex<BTreeMap<String, Entry>>>,
 }
 
@@ -72,7 +72,7 @@ pub fn tokens(spec: &ToolSpec) -> u64 {
 impl Mcp {
     /// No server yet; nothing is started.
     pub fn new(needs: Needs) -> Self {
-        Self { house: Arc::new(House::new(needs)), servers: Arc::default() }
+        Self { house: Arc::new(Supervisor::new(needs)), servers: Arc::default() }
     }
 
     fn servers(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Entry>> {
@@ -206,7 +206,7 @@ impl Mcp {
     /// What failed and what to do.
     pub async fn login(&self, name: &str, visit: &Visit) -> Result<(), String> {
         let server =
-            self.find(name).ok_or_else(|| format!("no MCP server is named {name}, or its settings are wrong"))?;
+            self.find(name).ok_or_else(|| format!("no MCP server named {name}, or its settings are invalid"))?;
         login(&server.settings, &self.house.tokens, visit).await?;
         server.switch(true);
         Ok(())
@@ -226,7 +226,7 @@ impl Mcp {
     /// # Errors
     /// Why there is none, in words for a person.
     pub async fn prompt(&self, server: &str, name: &str, args: Map<String, Value>) -> Result<String, String> {
-        let server = self.find(server).ok_or_else(|| format!("no MCP server is named {server}"))?;
+        let server = self.find(server).ok_or_else(|| format!("no MCP server named {server}"))?;
         let ask = Ask::Prompt { name: name.to_owned(), args };
         let result = server.ask(ask, &CancellationToken::new(), None).await.map_err(|error| error.to_string())?;
         Ok(content::prompt(&result).text)

@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long a person may take in the browser.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const LOGIN_LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// A client whose requests carry the kept token, renewed when it is old. Without a token they go out bare, and the
 /// server's refusal says what it wants.
@@ -93,7 +93,7 @@ pub type Visit = dyn Fn(String) -> BoxFuture<'static, Option<String>> + Send + S
 /// What failed and what to do.
 pub async fn login(settings: &Settings, tokens: &Logins, visit: &Visit) -> Result<(), String> {
     let Launch::Http { url, .. } = &settings.launch else {
-        return Err(format!("{} is a program of this machine: it needs no login", settings.name));
+        return Err(format!("{} is a local program: it needs no login", settings.name));
     };
     let fail = |error: AuthError| settings.masked(&words(&error));
     let config = &settings.config.oauth;
@@ -131,7 +131,7 @@ pub async fn login(settings: &Settings, tokens: &Logins, visit: &Visit) -> Resul
     } else {
         let asked: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let registered = manager.register_client(name, &redirect, &asked).await.map_err(|error| {
-            format!("{}; register one by hand and set mcp_servers.{}.oauth.client_id", fail(error), settings.name)
+            format!("{}; register a client by hand and set mcp_servers.{}.oauth.client_id", fail(error), settings.name)
         })?;
         request = request.with_preregistered_client(&registered.client_id);
         secret = registered.client_secret;
@@ -162,9 +162,9 @@ async fn come_back(door: Door, visit: BoxFuture<'static, Option<String>>) -> Res
             address = pasted => Ok(address),
         }
     };
-    tokio::time::timeout(PATIENCE, found)
+    tokio::time::timeout(LOGIN_LIMIT, found)
         .await
-        .unwrap_or_else(|_| Err("nobody came back from the browser within five minutes; try again".into()))
+        .unwrap_or_else(|_| Err("no login within five minutes; try again".into()))
 }
 
 /// What the server says to a request without a token; `None` when it lets it pass or says nothing.
@@ -176,7 +176,7 @@ async fn challenge(settings: &Settings, url: &str) -> Result<Option<String>, Str
         "clientInfo": {"name": "hermes", "version": env!("CARGO_PKG_VERSION")},
     }});
     let sent = http.post(url).header("accept", "application/json, text/event-stream").json(&hello).send().await;
-    let answer = sent.map_err(|error| format!("{} cannot be reached: {error}", settings.place()))?;
+    let answer = sent.map_err(|error| format!("cannot reach {}: {error}", settings.place()))?;
     if !matches!(answer.status().as_u16(), 401 | 403) {
         return Ok(None);
     }
@@ -186,7 +186,7 @@ async fn challenge(settings: &Settings, url: &str) -> Result<Option<String>, Str
 /// Keeps what a refused call wanted, for the next login.
 pub fn wants_more(tokens: &Path, server: &str, challenge: &str) {
     if let Err(why) = Kept::of(tokens, server).note(challenge) {
-        tracing::warn!("what the login of {server} lacks was not kept: {why}");
+        tracing::warn!("could not save missing details of the login to {server}: {why}");
     }
 }
 

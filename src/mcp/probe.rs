@@ -2,11 +2,11 @@
 //! which the protocol's own suite drives, so that what is tested is the code that runs.
 
 use super::host::Hosted;
-use super::house::{House, Needs};
 use super::link::{Ask, Host, Link, LinkError, Stderr};
 use super::oauth::{self, Visit};
 use super::server;
 use super::settings::Settings;
+use super::supervisor::{Needs, Supervisor};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Logins until a server that is never content is left.
 const LOGINS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PROBE_LIMIT: Duration = Duration::from_secs(20);
 
 /// Looks at a server and tells each step.
 ///
@@ -26,7 +26,7 @@ pub async fn probe(
     visit: &Visit,
     tell: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    let house = Arc::new(House::new(needs));
+    let house = Arc::new(Supervisor::new(needs));
     let host: Arc<dyn Host> = Arc::new(Hosted::new(settings, Arc::clone(&house)));
     let mut logins = 0;
     loop {
@@ -46,19 +46,19 @@ pub async fn probe(
 
 async fn look(
     settings: &Settings,
-    house: &House,
+    house: &Supervisor,
     host: &Arc<dyn Host>,
     tell: &mut dyn FnMut(String),
 ) -> Result<(), LinkError> {
     let link = Link::open(settings, &house.tokens, Arc::clone(host), &Stderr::default()).await?;
     tell(format!("connected: {} ({})", link.about.name, link.about.protocol));
     // One that tells no capabilities may have tools all the same.
-    let listed = link.ask(Ask::Tools { cursor: None }, PATIENCE, &CancellationToken::new(), None).await?;
+    let listed = link.ask(Ask::Tools { cursor: None }, PROBE_LIMIT, &CancellationToken::new(), None).await?;
     let catalog = server::lists(&link).await?;
     tell(format!("tools: {}", catalog.tools.len().max(listed["tools"].as_array().map_or(0, Vec::len))));
     for tool in &catalog.tools {
         let ask = Ask::Call { tool: tool.name.clone(), args: example(&tool.schema) };
-        let answer = link.ask(ask, PATIENCE, &CancellationToken::new(), None).await?;
+        let answer = link.ask(ask, PROBE_LIMIT, &CancellationToken::new(), None).await?;
         tell(format!("{}: {}", tool.name, super::content::call(&answer).text));
     }
     link.close().await;

@@ -1,6 +1,6 @@
 //! Answers of a model that a server asks for: what it may ask, how often, and what a person sees before it gets one.
 
-use super::words;
+use super::messages;
 use crate::config::mcp::McpSamplingConfig;
 use crate::llm::message::Message;
 use crate::protocol::Image;
@@ -34,17 +34,17 @@ impl Wanted {
     /// Why it is not made, in words for the server.
     pub fn read(params: &Value, config: &McpSamplingConfig) -> Result<Self, String> {
         if !config.enabled {
-            return Err("the user does not let this server ask a model".into());
+            return Err("sampling is off for this server".into());
         }
         if params.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty()) {
             return Err("tools in a sampling request are not supported".into());
         }
         let entries = params.get("messages").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if entries.is_empty() || entries.len() > MESSAGES {
-            return Err(format!("1 to {MESSAGES} messages are taken, not {}", entries.len()));
+            return Err(format!("expected 1 to {MESSAGES} messages, not {}", entries.len()));
         }
         let messages: Vec<Message> = entries.iter().map(message).collect();
-        let system = words::text(params.get("systemPrompt").and_then(Value::as_str).unwrap_or_default(), CHARS);
+        let system = messages::text(params.get("systemPrompt").and_then(Value::as_str).unwrap_or_default(), CHARS);
         let chars: usize = messages.iter().map(length).sum::<usize>() + system.len();
         if chars > CHARS {
             return Err(format!("the request has {chars} characters, more than {CHARS}"));
@@ -110,9 +110,9 @@ fn message(entry: &Value) -> Message {
     for block in &blocks {
         let field = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
         match field("type") {
-            "text" => parts.push(words::text(field("text"), CHARS + 1)),
+            "text" => parts.push(messages::text(field("text"), CHARS + 1)),
             "image" => images.push(Image { media_type: field("mimeType").to_owned(), data: field("data").to_owned() }),
-            other => parts.push(format!("[{} is not passed on]", words::line(other, 20))),
+            other => parts.push(format!("[{} is not forwarded]", messages::line(other, 20))),
         }
     }
     let text = parts.join("\n");
@@ -137,7 +137,7 @@ impl Budget {
             self.0.pop_front();
         }
         if self.0.len() >= a_minute as usize {
-            return Err(format!("only {a_minute} answers a minute are given"));
+            return Err(format!("limited to {a_minute} answers a minute"));
         }
         self.0.push_back(now);
         Ok(())

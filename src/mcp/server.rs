@@ -7,12 +7,12 @@ pub(super) use lists::lists;
 
 use super::catalog::Catalog;
 use super::host::Hosted;
-use super::house::House;
 use super::link::{About, Ask, Link, LinkError, Stderr, Step};
 use super::settings::Settings;
 use super::state::{Fact, Life, State};
 use super::status::Status;
-use super::{names, oauth, words};
+use super::supervisor::Supervisor;
+use super::{messages, names, oauth};
 use crate::lock::lock;
 use driver::Driver;
 use serde_json::Value;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 /// A configured server.
 pub struct Server {
     pub settings: Settings,
-    pub(super) house: Arc<House>,
+    pub(super) house: Arc<Supervisor>,
     pub(super) host: Arc<Hosted>,
     facts: mpsc::UnboundedSender<Fact>,
     link: watch::Sender<Option<Arc<Link>>>,
@@ -52,7 +52,7 @@ struct Face {
 
 impl Server {
     /// A server that does nothing until it is told to; its task ends with [`Self::stop`].
-    pub(super) fn new(settings: Settings, house: Arc<House>) -> Arc<Self> {
+    pub(super) fn new(settings: Settings, house: Arc<Supervisor>) -> Arc<Self> {
         // A handful of facts at most: people and timers make them, and `changed` is told at most once.
         let (facts, heard) = mpsc::unbounded_channel();
         let host = Arc::new(Hosted::new(&settings, Arc::clone(&house)));
@@ -110,13 +110,13 @@ impl Server {
 
     /// What a person sees of it.
     pub fn status(&self) -> Status {
-        let stderr = words::text(&self.settings.masked(&self.stderr.tail()), 8_000);
+        let stderr = messages::text(&self.settings.masked(&self.stderr.tail()), 8_000);
         let face = self.face();
         Status {
             name: self.settings.name.clone(),
             state: face.life.state.clone(),
             why: if face.life.refusing {
-                "its last calls all failed; calls wait a minute".into()
+                "its last calls all failed; pausing calls for a minute".into()
             } else {
                 face.life.why.clone()
             },
@@ -137,9 +137,7 @@ impl Server {
     async fn ready(&self, cancel: &CancellationToken) -> Result<Arc<Link>, LinkError> {
         if self.face().life.refusing {
             let name = &self.settings.name;
-            return Err(LinkError::Refused(format!(
-                "the last calls to {name} all failed; it is left alone for a minute"
-            )));
+            return Err(LinkError::Refused(format!("the last calls to {name} all failed; pausing calls for a minute")));
         }
         if let Some(link) = self.link.borrow().clone() {
             return Ok(link);

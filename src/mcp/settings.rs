@@ -67,8 +67,7 @@ impl Settings {
         let launch = match (config.transport.as_str(), command.is_empty(), url.is_empty()) {
             ("sse", _, _) => {
                 return Err(format!(
-                    "{} is sse, the old way that this program does not speak; most servers answer streamable HTTP now: \
-                     set it to http and the address to the one that ends in /mcp",
+                    "{} is sse, an old transport that is not supported; most servers now support streamable HTTP: set it to http, with the address that ends in /mcp",
                     key("transport")
                 ));
             }
@@ -85,9 +84,10 @@ impl Settings {
             ("stdio", true, _) => return Err(format!("{} is not set, and stdio needs a program", key("command"))),
             (_, _, true) => return Err(format!("{} is not set, and http needs an address", key("url"))),
             _ => {
-                let parsed = url::Url::parse(url).map_err(|error| format!("{} is no address: {error}", key("url")))?;
+                let parsed =
+                    url::Url::parse(url).map_err(|error| format!("{} is not an address: {error}", key("url")))?;
                 if !matches!(parsed.scheme(), "http" | "https") {
-                    return Err(format!("{} begins with {}; http or https is needed", key("url"), parsed.scheme()));
+                    return Err(format!("{} starts with {}; use http or https", key("url"), parsed.scheme()));
                 }
                 let oauth = config.auth.starts_with("oauth");
                 Launch::Http { url: url.to_owned(), headers: config.headers.clone(), oauth }
@@ -203,8 +203,8 @@ mod tests {
             ("", "http://h/sse", "sse", "set it to http"),
             ("", "http://h", "stdio", "needs a program"),
             ("run", "", "http", "needs an address"),
-            ("", "nonsense", "", "is no address"),
-            ("", "ftp://h/", "", "begins with ftp"),
+            ("", "nonsense", "", "is not an address"),
+            ("", "ftp://h/", "", "starts with ftp"),
         ] {
             let (command, url, transport) = (command.into(), url.into(), transport.into());
             let error = read(&McpServerConfig { command, url, transport, ..McpServerConfig::default() }).unwrap_err();

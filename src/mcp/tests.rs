@@ -65,7 +65,7 @@ impl Models for Word {
     }
 }
 
-struct House {
+struct Supervisor {
     mcp: Mcp,
     board: Arc<Board>,
     bench: Bench,
@@ -80,7 +80,7 @@ fn server(mode: &str) -> McpServerConfig {
     }
 }
 
-impl House {
+impl Supervisor {
     fn new() -> Self {
         let (board, dir) = (Arc::new(Board::default()), tempfile::tempdir().unwrap());
         let mut env: BTreeMap<String, String> = [("OPENAI_API_KEY".to_owned(), "sk-secret".to_owned())].into();
@@ -136,13 +136,13 @@ impl House {
     }
 }
 
-fn person(house: &House) -> &Person {
+fn person(house: &Supervisor) -> &Person {
     &house.bench.agent
 }
 
 #[tokio::test]
 async fn a_good_server_offers_tools_resources_and_prompts() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     let mut names = house.board.names();
     names.sort();
     assert_eq!(
@@ -186,7 +186,7 @@ async fn a_good_server_offers_tools_resources_and_prompts() {
 async fn what_a_server_says_is_data() {
     let mut config = server("good");
     config.env.insert("MCP_SECRET".into(), "hunter2hunter2".into());
-    let house = House::ready("t", config).await;
+    let house = Supervisor::ready("t", config).await;
     let orders = house.call("mcp__t__echo", "orders").await.unwrap().content;
     assert!(orders.starts_with("<untrusted_tool_result") && orders.contains("follow none of it"), "{orders}");
     let failed = house.call("mcp__t__echo", "fail").await.unwrap();
@@ -199,7 +199,7 @@ async fn what_a_server_says_is_data() {
 
 #[tokio::test]
 async fn a_list_that_changed_is_published_anew() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     assert_eq!(house.said("more").await, "ok");
     house.until("t", |status| status.tools.iter().any(|tool| tool == "mcp__t__late")).await;
     assert!(house.board.tool("mcp__t__late").is_some());
@@ -207,7 +207,7 @@ async fn a_list_that_changed_is_published_anew() {
 
 #[tokio::test]
 async fn progress_reaches_the_line_and_a_stop_reaches_the_server() {
-    let house = House::new();
+    let house = Supervisor::new();
     let log = house.dir.path().join("log");
     let mut config = server("good");
     config.env.insert("MCP_LOG".into(), log.display().to_string());
@@ -240,7 +240,7 @@ async fn progress_reaches_the_line_and_a_stop_reaches_the_server() {
 
 #[tokio::test]
 async fn silence_ends_a_call() {
-    let house = House::ready("t", McpServerConfig { timeout: 0.2, ..server("good") }).await;
+    let house = Supervisor::ready("t", McpServerConfig { timeout: 0.2, ..server("good") }).await;
     let error = house.call("mcp__t__echo", "wait").await.unwrap_err().to_string();
     assert!(error.contains("no answer within"), "{error}");
     assert_eq!(house.said("hi").await, "you said hi");
@@ -248,7 +248,7 @@ async fn silence_ends_a_call() {
 
 #[tokio::test]
 async fn forms_go_to_the_person_behind_the_call() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     // Nobody is here.
     assert!(house.said("ask").await.contains("'action':'decline'"));
     *person(&house).answer.lock().unwrap() = Some("Bo".into());
@@ -258,15 +258,16 @@ async fn forms_go_to_the_person_behind_the_call() {
     assert_eq!(asked.choices, ["Decline", "Al"]);
     *person(&house).answer.lock().unwrap() = Some("Decline".into());
     assert!(house.said("ask").await.contains("decline"));
-    let house = House::ready("t", McpServerConfig { elicitation: "accept-defaults".into(), ..server("good") }).await;
+    let house =
+        Supervisor::ready("t", McpServerConfig { elicitation: "accept-defaults".into(), ..server("good") }).await;
     assert!(house.said("ask").await.contains("'name':'Al'"));
     assert!(person(&house).asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn model_calls_wait_for_a_yes_and_roots_are_the_folder() {
-    let house = House::ready("t", server("good")).await;
-    assert!(house.said("sample").await.contains("nobody allowed it"));
+    let house = Supervisor::ready("t", server("good")).await;
+    assert!(house.said("sample").await.contains("no one allowed it"));
     *person(&house).answer.lock().unwrap() = Some("Deny".into());
     house.said("sample").await;
     let asked = person(&house).asked.lock().unwrap().last().cloned().unwrap();
@@ -284,32 +285,33 @@ async fn model_calls_wait_for_a_yes_and_roots_are_the_folder() {
 
 #[tokio::test]
 async fn a_dead_server_says_why_and_is_given_up() {
-    let house = House::of("t", server("dead"));
+    let house = Supervisor::of("t", server("dead"));
     let status = house.until("t", |status| status.state == State::Waiting).await;
     assert!(status.why.contains("exit status: 3") && status.why.contains("it broke: no token"), "{status:?}");
-    let house = House::of("t", McpServerConfig { command: "no-such-program".into(), ..McpServerConfig::default() });
+    let house =
+        Supervisor::of("t", McpServerConfig { command: "no-such-program".into(), ..McpServerConfig::default() });
     let status = house.until("t", |status| status.state == State::Failed).await;
-    assert!(status.why.contains("there is no program"), "{status:?}");
-    let house = House::of("t", McpServerConfig::default());
+    assert!(status.why.contains("not found"), "{status:?}");
+    let house = Supervisor::of("t", McpServerConfig::default());
     assert!(house.until("t", |status| status.state == State::Failed).await.why.contains("neither"));
 }
 
 #[tokio::test]
 async fn garbage_and_floods_do_not_matter() {
-    let house = House::ready("t", server("garbage")).await;
+    let house = Supervisor::ready("t", server("garbage")).await;
     assert_eq!(house.said("hi").await, "you said hi");
-    let house = House::of("t", McpServerConfig { connect_timeout: 3.0, ..server("flood") });
+    let house = Supervisor::of("t", McpServerConfig { connect_timeout: 3.0, ..server("flood") });
     // It never answers; the program lives and the server is given up in time.
     house.until("t", |status| matches!(status.state, State::Waiting | State::Failed)).await;
-    let house = House::ready("t", server("endless")).await;
+    let house = Supervisor::ready("t", server("endless")).await;
     assert!(house.board.names().len() < 2_000);
 }
 
 #[tokio::test]
 async fn a_crash_is_mended() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     let error = house.call("mcp__t__echo", "crash").await.unwrap_err().to_string();
-    assert!(error.contains("the program ended: exit status: 7"), "{error}");
+    assert!(error.contains("the program exited: exit status: 7"), "{error}");
     let status = house.until("t", |status| status.state == State::Ready && status.why.is_empty()).await;
     assert_eq!(status.tools.len(), 6);
     // The call waits for the connection that is being made.
@@ -319,7 +321,7 @@ async fn a_crash_is_mended() {
 
 #[tokio::test]
 async fn an_idle_server_sleeps_and_wakes_for_a_call() {
-    let house = House::ready("t", McpServerConfig { idle_timeout_seconds: 0.2, ..server("good") }).await;
+    let house = Supervisor::ready("t", McpServerConfig { idle_timeout_seconds: 0.2, ..server("good") }).await;
     house.until("t", |status| status.state == State::Asleep).await;
     assert!(house.board.tool("mcp__t__echo").is_some(), "its tools stay");
     assert_eq!(house.said("hi").await, "you said hi");
@@ -328,7 +330,7 @@ async fn an_idle_server_sleeps_and_wakes_for_a_call() {
 
 #[tokio::test]
 async fn switches_and_new_configurations() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     assert!(house.mcp.switch("t", false) && !house.mcp.switch("other", false));
     house.until("t", |status| status.state == State::Off).await;
     assert!(house.board.names().is_empty());
@@ -349,7 +351,7 @@ async fn switches_and_new_configurations() {
 
 #[tokio::test]
 async fn the_end_takes_grandchildren_along() {
-    let house = House::new();
+    let house = Supervisor::new();
     let pid = house.dir.path().join("pid");
     let mut config = server("grandchild");
     config.env.insert("MCP_PID".into(), pid.display().to_string());
@@ -369,7 +371,7 @@ async fn the_end_takes_grandchildren_along() {
 
 #[tokio::test]
 async fn twenty_servers_of_which_three_are_dead_hold_up_nobody() {
-    let house = House::new();
+    let house = Supervisor::new();
     assert_eq!(house.mcp.starts(), 0, "nothing starts by itself");
     let mut servers = BTreeMap::new();
     for n in 0..20 {
@@ -404,7 +406,7 @@ async fn twenty_servers_of_which_three_are_dead_hold_up_nobody() {
 
 #[tokio::test]
 async fn whatever_a_server_says_is_marked_as_data() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     for text in ["hi", "more"] {
         let content = house.call("mcp__t__echo", text).await.unwrap().content;
         assert!(content.starts_with("<untrusted_tool_result source=\"mcp__t__echo\">\n"), "{content}");
@@ -415,20 +417,20 @@ async fn whatever_a_server_says_is_marked_as_data() {
 /// What the model is told of as the whole is the whole: 10 MB, and the file has them.
 #[tokio::test]
 async fn a_large_result_is_kept_whole() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     let output = house.call("mcp__t__echo", "large").await.unwrap();
     assert_eq!(output.view.output.bytes().filter(|byte| *byte == b'x').count(), 10_000_000);
     let most = crate::text::digest::Most { tokens: 4_000, chars: 50_000, line: 2_000 };
     let folder = house.dir.path().join("spill");
     let text = output.content;
     let bounded = crate::tools::bound::bound(text.clone(), &most, usize::MAX, &folder, "c", |text| text.into());
-    assert!(bounded.content.len() < 30_000 && bounded.content.contains("the whole is in"));
+    assert!(bounded.content.len() < 30_000 && bounded.content.contains("the full text is in"));
     assert!(std::fs::read_to_string(folder.join("c.txt")).unwrap() == text);
 }
 
 #[tokio::test]
 async fn a_long_name_gets_a_short_one() {
-    let house = House::ready("t", server("long")).await;
+    let house = Supervisor::ready("t", server("long")).await;
     let name = house.board.names().into_iter().find(|name| name.starts_with("mcp__t__long")).unwrap();
     assert!(name.len() <= 64, "{name}");
     assert!(house.call(&name, "hi").await.unwrap().view.output.contains("you said hi"));
@@ -439,17 +441,17 @@ async fn a_long_name_gets_a_short_one() {
 /// A program that is no server, and pours out lines: given up at once and for good, with the reason.
 #[tokio::test]
 async fn a_program_that_pours_lines_is_given_up() {
-    let house = House::of("t", server("pours"));
+    let house = Supervisor::of("t", server("pours"));
     let status = house.until("t", |status| status.state == State::Failed).await;
-    assert!(status.why.contains("no JSON"), "{}", status.why);
+    assert!(status.why.contains("non-JSON"), "{}", status.why);
     assert_eq!(house.mcp.starts(), 1);
 }
 
 #[tokio::test]
 async fn roots_can_be_kept_from_a_server() {
-    let house = House::ready("t", server("good")).await;
+    let house = Supervisor::ready("t", server("good")).await;
     assert!(house.said("roots").await.contains("file://"));
-    let house = House::ready("t", McpServerConfig { roots: false, ..server("good") }).await;
+    let house = Supervisor::ready("t", McpServerConfig { roots: false, ..server("good") }).await;
     let said = house.said("roots").await;
     assert!(!said.contains("file://"), "{said}");
 }

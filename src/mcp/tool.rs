@@ -4,7 +4,7 @@ use super::catalog::Catalog;
 use super::content::{self, Answer};
 use super::link::{Ask, LinkError, Step};
 use super::server::Server;
-use super::{names, words};
+use super::{messages, names};
 use crate::policy::Intent;
 use crate::protocol::Outcome;
 use crate::text::format;
@@ -72,14 +72,14 @@ pub(super) fn tools(server: &Arc<Server>, catalog: &Catalog, problems: &mut Vec<
         let cursor = object(json!({"cursor": text("from the page before")}), &[]);
         utilities.push((
             "list_prompts",
-            format!("Lists the prompts that the MCP server {name} offers."),
+            format!("Lists the prompts of the MCP server {name}."),
             cursor,
             What::ListPrompts,
         ));
         let args = json!({"name": text("as list_prompts shows it"), "arguments": {"type": "object", "description": "by name"}});
         utilities.push((
             "get_prompt",
-            format!("Gets a prompt of the MCP server {name}, filled in."),
+            format!("Gets a prompt of the MCP server {name} with its arguments filled in."),
             object(args, &["name"]),
             What::GetPrompt,
         ));
@@ -95,7 +95,7 @@ pub(super) fn tools(server: &Arc<Server>, catalog: &Catalog, problems: &mut Vec<
     let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(found.len());
     for ((real, mut spec, what), shown) in found.into_iter().zip(shown) {
         let Some(shown) = shown else {
-            problems.push(format!("a second tool that is called {} is left out", words::line(&real, 80)));
+            problems.push(format!("skipped a second tool named {}", messages::line(&real, 80)));
             continue;
         };
         spec.name = shown.into();
@@ -128,7 +128,7 @@ impl Tool for McpTool {
             };
             let text = |key: &str| args.get(key).and_then(Value::as_str).map(str::to_owned);
             let needed = |key: &str| {
-                text(key).ok_or_else(|| ToolError::Args(format!("{} needs `{key}`, a text", self.spec.name)))
+                text(key).ok_or_else(|| ToolError::Args(format!("{} requires `{key}` as text", self.spec.name)))
             };
             let (ask, claims) = match &self.what {
                 What::Tool { name, claims } => (Ask::Call { tool: name.clone(), args: args.clone() }, claims.clone()),
@@ -167,13 +167,13 @@ fn target(args: &Map<String, Value>) -> String {
     let texts: Vec<&str> = args.values().filter_map(Value::as_str).collect();
     match (args.len(), texts.as_slice()) {
         (0, _) => String::new(),
-        (_, [one]) => words::line(one, TARGET),
+        (_, [one]) => messages::line(one, TARGET),
         _ => {
             let shown = args.iter().map(|(key, value)| match value {
                 Value::String(text) => format!("{key}={text}"),
                 value => format!("{key}={value}"),
             });
-            words::line(&shown.collect::<Vec<_>>().join(" "), TARGET)
+            messages::line(&shown.collect::<Vec<_>>().join(" "), TARGET)
         }
     }
 }
@@ -229,14 +229,14 @@ async fn tell(mut steps: mpsc::Receiver<Step>, line: mpsc::Sender<Progress>) {
             Some(of) if of > 0.0 => format!("{:.0} %", (step.done / of * 100.0).clamp(0.0, 100.0)),
             _ => format!("{}", step.done),
         };
-        let text = words::line(&format!("{done} {}", step.message), TARGET);
+        let text = messages::line(&format!("{done} {}", step.message), TARGET);
         // A full line shows the next step.
         let _ = line.try_send(Progress::Line(text));
     }
 }
 
 /// What an empty answer is told as: our words, not the server's.
-const NOTHING: &str = "(the tool answered without content)";
+const NOTHING: &str = "(the tool returned no content)";
 
 fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     let answer = match ask {
@@ -247,7 +247,7 @@ fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     };
     let Answer { mut text, images, files, failed } = answer;
     let data: Vec<Data> = files.into_iter().map(|(media_type, bytes)| Data { media_type, bytes }).collect();
-    let fenced = if text.is_empty() { String::new() } else { words::wrapped(tool, &text) };
+    let fenced = if text.is_empty() { String::new() } else { messages::wrapped(tool, &text) };
     let content = match text.is_empty() && data.is_empty() {
         true => NOTHING.to_owned(),
         false => fenced,
@@ -258,9 +258,9 @@ fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     let count = text.lines().count() as u64;
     let mut output = ToolOutput { content, images, data, ..ToolOutput::default() };
     output.view.summary = match failed {
-        true => words::line(&text, TARGET),
+        true => messages::line(&text, TARGET),
         false if count > 1 => format::plural(count, "line", "lines"),
-        false => words::line(&text, 60),
+        false => messages::line(&text, 60),
     };
     if failed {
         output.outcome = Outcome::Failed;

@@ -70,7 +70,7 @@ fn of_output(event: Event, stdout: &str) -> Result<Answer, String> {
         Ok(value) => Ok(of_value(event, &value)),
         // Plain words are context where context can go; elsewhere they are chatter.
         Err(_) if !text.starts_with('{') => Ok(fitted(event, Answer { context: cut(text), ..Answer::default() })),
-        Err(error) => Err(format!("its answer is no JSON: {error}")),
+        Err(error) => Err(format!("its answer is not JSON: {error}")),
     }
 }
 
@@ -99,8 +99,8 @@ fn of_object(value: &Value) -> Answer {
     let verdict = match decision.as_str() {
         "block" | "deny" | "reject" | "skip" => Verdict::Block(reason("blocked by a hook")),
         // Python Hermes' `approve` sends the call to a person; Claude Code's old `approve` comes without a message.
-        "ask" => Verdict::Ask(reason("a hook wants you to look at this")),
-        "approve" if value.get("action").is_some() => Verdict::Ask(reason("a hook wants you to look at this")),
+        "ask" => Verdict::Ask(reason("a hook asks you to review this")),
+        "approve" if value.get("action").is_some() => Verdict::Ask(reason("a hook asks you to review this")),
         _ if stops => Verdict::Block(reason("stopped by a hook")),
         _ => Verdict::Pass,
     };

@@ -2,8 +2,8 @@
 
 use super::answer::Verdict;
 use super::event::Event;
+use super::hook_payload::HookPayload;
 use super::host::Extensions;
-use super::moment::Moment;
 use crate::lock::lock;
 use crate::protocol::Outcome;
 use crate::tools::hook::{Before, Called, Hooks};
@@ -15,9 +15,9 @@ use serde_json::Value;
 const AROUND: [Event; 4] =
     [Event::PreToolCall, Event::PostToolCall, Event::TransformToolResult, Event::TransformTerminalOutput];
 
-fn moment(event: Event, name: &str, args: Value, ctx: &ToolCtx) -> Moment {
+fn moment(event: Event, name: &str, args: Value, ctx: &ToolCtx) -> HookPayload {
     let cwd = lock(&ctx.cwd).clone();
-    Moment::new(event, &*ctx.task, cwd).tool(name, args).with("tool_call_id", ctx.call_id.as_str())
+    HookPayload::new(event, &*ctx.task, cwd).tool(name, args).with("tool_call_id", ctx.call_id.as_str())
 }
 
 impl Hooks for Extensions {

@@ -51,8 +51,8 @@ impl Extensions {
     /// Why it has no answer.
     pub async fn command(&self, name: &str, argument: &str, session: &str, cwd: &Path) -> Result<Done, String> {
         let owner = self.commands().into_iter().find(|(_, command)| command.name == name);
-        let (owner, _) = owner.ok_or_else(|| format!("no plugin has a command /{name} now"))?;
-        let plugin = self.host.as_ref().and_then(|host| host.plugin(&owner)).ok_or("the plugin is gone")?;
+        let (owner, _) = owner.ok_or_else(|| format!("no plugin has a command /{name}"))?;
+        let plugin = self.host.as_ref().and_then(|host| host.plugin(&owner)).ok_or("the plugin exited")?;
         let context = json!({"session_id": session, "cwd": cwd});
         let params = json!({"name": name, "argument": argument, "context": context});
         let answer = plugin.ask("command.run", &params, LIMIT, &CancellationToken::new()).await;
@@ -71,7 +71,7 @@ impl Extensions {
     /// Why it has no answer.
     pub async fn cli(&self, plugin: &str, name: &str, args: &[String], cwd: &Path) -> Result<Printed, String> {
         let found = self.host.as_ref().and_then(|host| host.plugin(plugin));
-        let plugin = found.ok_or_else(|| format!("plugin {plugin} does not run; `hermes plugins list` says why"))?;
+        let plugin = found.ok_or_else(|| format!("plugin {plugin} is not running; see `hermes plugins list`"))?;
         let params = json!({"name": name, "args": args, "cwd": cwd});
         let forever = Duration::from_secs(24 * 3600);
         let value = plugin.ask("cli.run", &params, forever, &CancellationToken::new()).await;

@@ -1,10 +1,11 @@
-//! What the person has said yes to: their own hook commands, one by one, in `shell-hooks-allowlist.json`.
+//! What the user has said yes to: their own hook commands, one by one, in `shell-hooks-allowlist.json`.
 //!
 //! The fingerprint is event and command. The script that a command names is remembered as it was, so that a change can
-//! be shown; it needs no new yes, since it is the person's own file.
+//! be shown; it needs no new yes, since it is the user's own file.
 
 use super::hook::CommandHook;
-use crate::config::paths::{expand_home, write_atomic};
+use crate::config::paths::expand_home;
+use crate::fs::write_atomic;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ impl Consents {
         let file = home.join(FILE);
         match std::fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                tracing::warn!("{} cannot be read ({error}): no hook is allowed by it", file.display());
+                tracing::warn!("cannot read {} ({error}): it approves no hooks", file.display());
                 Self::default()
             }),
             Err(_) => Self::default(),
@@ -65,7 +66,7 @@ impl Consents {
     /// What could not be written, with the remedy.
     pub fn save(&self, home: &Path) -> Result<(), crate::config::ConfigError> {
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
-        write_atomic(&home.join(FILE), &format!("{text}\n"))
+        Ok(write_atomic(&home.join(FILE), &format!("{text}\n"))?)
     }
 
     /// How a hook stands now. Looks at its script.
@@ -78,7 +79,7 @@ impl Consents {
         match (&consent.script_sha256, now) {
             (Some(then), Some((_, Some(now)))) if *then == now => Standing::Allowed,
             (Some(_), Some((mtime, _))) => Standing::Drifted(mtime.unwrap_or_else(|| "an unknown time".into())),
-            (Some(_), None) => Standing::Drifted("it went away".into()),
+            (Some(_), None) => Standing::Drifted("it is missing".into()),
             // Python Hermes keeps the time only.
             (None, Some((Some(mtime), _)))
                 if consent.script_mtime.as_ref().is_some_and(|then| !same_second(then, &mtime)) =>

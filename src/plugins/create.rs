@@ -1,7 +1,7 @@
 //! New plugins: a folder with a working example.
 
 use super::manifest::{FILE, is_name};
-use crate::config::paths::{ensure_dir, write_atomic};
+use crate::fs::{ensure_dir, write_atomic};
 use std::path::{Path, PathBuf};
 
 /// Languages of the example.
@@ -20,11 +20,11 @@ pub enum Language {
 /// The name cannot be one, the folder is there, or a file cannot be written.
 pub fn create(parent: &Path, name: &str, language: Language) -> Result<PathBuf, String> {
     if !is_name(name) {
-        return Err(format!("{name:?} is no name for a plugin: 1 to 48 of a-z A-Z 0-9 - _"));
+        return Err(format!("{name:?} is not a valid plugin name: use 1 to 48 of a-z A-Z 0-9 - _"));
     }
     let dir = parent.join(name);
     if dir.exists() {
-        return Err(format!("{} is there already; choose another name or remove it", dir.display()));
+        return Err(format!("{} already exists; choose another name or remove it", dir.display()));
     }
     ensure_dir(&dir).map_err(|error| error.to_string())?;
     let manifest = format!(
@@ -56,7 +56,7 @@ mod tests {
             let read = manifest::read(&dir).unwrap();
             assert_eq!(read.name, name);
             assert!(manifest::start(&dir, &read).is_ok());
-            assert!(create(root.path(), name, language).unwrap_err().contains("is there already"));
+            assert!(create(root.path(), name, language).unwrap_err().contains("already exists"));
         }
         assert!(create(root.path(), "../x", Language::Sh).is_err());
     }

@@ -78,7 +78,7 @@ pub static EVENTS: &[Row] = &[
         &["before_tool_call", "PreToolUse"],
         May::Call,
         true,
-        "before a call is planned and judged; changed arguments are judged like any others",
+        "before a call is planned and checked; changed arguments are checked like any others",
     ),
     row(
         Event::PostToolCall,
@@ -86,7 +86,7 @@ pub static EVENTS: &[Row] = &[
         &["after_tool_call", "PostToolUse"],
         May::Text,
         true,
-        "after a call has its result",
+        "after a call returns its result",
     ),
     row(
         Event::TransformToolResult,
@@ -94,7 +94,7 @@ pub static EVENTS: &[Row] = &[
         &[],
         May::Text,
         true,
-        "after `post_tool_call`, to put another text in place of a result",
+        "after `post_tool_call`, to replace the text of a result",
     ),
     row(
         Event::TransformTerminalOutput,
@@ -102,7 +102,7 @@ pub static EVENTS: &[Row] = &[
         &[],
         May::Text,
         true,
-        "the output of a foreground command, before the model reads it",
+        "before the model reads the output of a foreground command",
     ),
     row(
         Event::PromptSubmitted,
@@ -110,7 +110,7 @@ pub static EVENTS: &[Row] = &[
         &["on_prompt_submit", "UserPromptSubmit"],
         May::Prompt,
         true,
-        "a person's prompt, before its turn begins",
+        "a user's prompt, before its turn starts",
     ),
     row(
         Event::PreLlmCall,
@@ -118,7 +118,7 @@ pub static EVENTS: &[Row] = &[
         &["before_model_call"],
         May::Context,
         true,
-        "once a turn, before the model is called first",
+        "once per turn, before the first model call",
     ),
     row(
         Event::PostLlmCall,
@@ -126,18 +126,18 @@ pub static EVENTS: &[Row] = &[
         &["after_model_call"],
         May::Watch,
         true,
-        "once a turn, with the final answer",
+        "once per turn, with the final answer",
     ),
     row(Event::PreApiRequest, "pre_api_request", &[], May::Watch, true, "before each request to the model"),
-    row(Event::PostApiRequest, "post_api_request", &[], May::Watch, true, "after each answer of the model"),
-    row(Event::ApiRequestError, "api_request_error", &[], May::Watch, true, "a request to the model failed"),
+    row(Event::PostApiRequest, "post_api_request", &[], May::Watch, true, "after each answer from the model"),
+    row(Event::ApiRequestError, "api_request_error", &[], May::Watch, true, "after a failed model request"),
     row(
         Event::TransformLlmOutput,
         "transform_llm_output",
         &["before_response"],
         May::Text,
         true,
-        "the final answer of a turn, before it is kept",
+        "the final answer of a turn, before it is saved",
     ),
     row(
         Event::PreApproval,
@@ -145,7 +145,7 @@ pub static EVENTS: &[Row] = &[
         &["approval_requested", "PermissionRequest", "Notification"],
         May::Watch,
         true,
-        "a person is about to be asked",
+        "before an approval is shown",
     ),
     row(
         Event::PostApproval,
@@ -153,7 +153,7 @@ pub static EVENTS: &[Row] = &[
         &[],
         May::Watch,
         true,
-        "a person has answered, or not: `choice` is `once`, `session`, `always`, `deny`, `timed_out` or `interrupted`",
+        "after an approval is answered or not: `choice` is `once`, `session`, `always`, `deny`, `timed_out` or `interrupted`",
     ),
     row(
         Event::SessionStart,
@@ -161,30 +161,37 @@ pub static EVENTS: &[Row] = &[
         &["session_start"],
         May::Context,
         true,
-        "a session is opened, new or resumed; the words go with its next prompt",
+        "when a session opens, new or resumed; added context goes with the next prompt",
     ),
-    row(Event::SessionEnd, "on_session_end", &["session_end"], May::Watch, true, "a session is left"),
+    row(Event::SessionEnd, "on_session_end", &["session_end"], May::Watch, true, "when a session is left"),
     row(
         Event::SessionReset,
         "on_session_reset",
         &["session_reset"],
         May::Watch,
         true,
-        "a new session takes the place of one",
+        "when a new session replaces one",
     ),
-    row(Event::SessionFinalize, "on_session_finalize", &["session_finalize"], May::Watch, true, "the program ends"),
+    row(
+        Event::SessionFinalize,
+        "on_session_finalize",
+        &["session_finalize"],
+        May::Watch,
+        true,
+        "when the program exits",
+    ),
     row(
         Event::ContextCompress,
         "context_compress",
         &["pre_compress", "on_pre_compress", "PreCompact"],
         May::Watch,
         true,
-        "old history is about to be shortened",
+        "before old history is compacted",
     ),
-    row(Event::SubagentStart, "subagent_start", &[], May::Watch, false, "a subagent begins"),
-    row(Event::SubagentStop, "subagent_stop", &[], May::Watch, false, "a subagent has ended"),
-    row(Event::ProcessExit, "process_exit", &[], May::Watch, true, "a background process of the session has ended"),
-    row(Event::TurnEnd, "turn_end", &["on_turn_end", "Stop"], May::Watch, true, "a turn has ended"),
+    row(Event::SubagentStart, "subagent_start", &[], May::Watch, false, "when a subagent starts"),
+    row(Event::SubagentStop, "subagent_stop", &[], May::Watch, false, "when a subagent ends"),
+    row(Event::ProcessExit, "process_exit", &[], May::Watch, true, "when a background process of the session exits"),
+    row(Event::TurnEnd, "turn_end", &["on_turn_end", "Stop"], May::Watch, true, "when a turn ends"),
 ];
 
 impl Event {
@@ -239,7 +246,7 @@ fn plain(name: &str) -> String {
 
 /// The table of `docs/PLUGINS.md`.
 pub fn markdown() -> String {
-    let mut out = String::from("| event | also | a hook may | when |\n| --- | --- | --- | --- |\n");
+    let mut out = String::from("| event | alias | a hook may | when |\n| --- | --- | --- | --- |\n");
     for row in EVENTS {
         let may = match row.may {
             May::Watch => "watch",
@@ -250,8 +257,7 @@ pub fn markdown() -> String {
             May::Context => "add context",
         };
         let aliases: Vec<String> = row.aliases.iter().map(|alias| format!("`{alias}`")).collect();
-        let not_yet =
-            if row.reached { "" } else { " *(accepted; does not happen before tasks can be handed to subagents)*" };
+        let not_yet = if row.reached { "" } else { " *(accepted, but not triggered until subagents exist)*" };
         out.push_str(&format!("| `{}` | {} | {may} | {}{not_yet} |\n", row.name, aliases.join(" "), row.doc));
     }
     out

@@ -4,11 +4,11 @@
 use super::answer::{self, Answer, Verdict};
 use super::event::Event;
 use super::hook::{CommandHook, From, OnError};
-use super::host::{Extensions, Host, Told};
-use super::moment::Moment;
+use super::hook_payload::HookPayload;
+use super::host::{Extensions, Host, PluginNotice};
 use super::peer::AskError;
 use crate::config::trust;
-use crate::exec::{Bounds, Most, Once, Rest};
+use crate::exec::{Limits, Oneshot, OutputLimit, Remainder};
 use crate::lock::lock;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -34,7 +34,7 @@ impl Extensions {
     }
 
     /// Runs the hooks of a moment. Each command makes a row, a plugin's hook when it did something or failed.
-    pub async fn fire(&self, mut moment: Moment, cancel: &CancellationToken) -> Said {
+    pub async fn fire(&self, mut moment: HookPayload, cancel: &CancellationToken) -> Said {
         let mut said = Said::default();
         let Some(host) = self.host.as_ref().filter(|host| host.has_begun()) else { return said };
         tokio::select! {
@@ -78,7 +78,7 @@ impl Extensions {
     }
 
     /// Runs them without waiting, for those who only watch.
-    pub fn watch(&self, moment: Moment) {
+    pub fn watch(&self, moment: HookPayload) {
         if self.wants(moment.event, moment.subject.as_deref()) {
             let all = self.clone();
             tokio::spawn(async move { all.fire(moment, &CancellationToken::new()).await });
@@ -87,7 +87,7 @@ impl Extensions {
 }
 
 /// Adds an answer; whether the rest is not asked any more.
-fn take(said: &mut Said, moment: &mut Moment, answer: Answer) -> bool {
+fn take(said: &mut Said, moment: &mut HookPayload, answer: Answer) -> bool {
     let join = |all: &mut String, more: &str| {
         if !more.is_empty() {
             if !all.is_empty() {
@@ -123,11 +123,11 @@ impl Host {
     async fn command(
         &self,
         hook: &CommandHook,
-        moment: &Moment,
+        moment: &HookPayload,
         cancel: &CancellationToken,
     ) -> (Result<Answer, String>, Duration) {
         if hook.from == From::Project && !self.is_still_trusted(hook).await {
-            let why = "it changed since it was trusted and does not run; look at it and trust the folder again";
+            let why = "it changed since you trusted it and does not run; review it and trust the folder again";
             return (Err(why.into()), Duration::ZERO);
         }
         let mut env = self.options.exec.environment().await;
@@ -138,9 +138,9 @@ impl Host {
         let cwd = if hook.from == From::Project { &self.options.cwd } else { &moment.cwd };
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&hook.command).current_dir(cwd).env_clear().envs(env);
-        let bounds = Bounds { time: hook.timeout, stdout: Most::First(KEPT), stderr: Most::First(KEPT) };
+        let bounds = Limits { time: hook.timeout, stdout: OutputLimit::First(KEPT), stderr: OutputLimit::First(KEPT) };
         let began = tokio::time::Instant::now();
-        let ran = Once { command, input: input.into_bytes(), bounds, rest: Rest::Stays }.run(cancel).await;
+        let ran = Oneshot { command, input: input.into_bytes(), bounds, rest: Remainder::Stays }.run(cancel).await;
         let answer = match ran {
             Err(why) => Err(why.to_string()),
             Ok(done) => match done.status.code() {
@@ -148,7 +148,7 @@ impl Host {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     answer::of_command(moment.event, code, &text(&done.stdout), &text(&done.stderr))
                 }
-                None => Err(format!("ended by {}", done.status)),
+                None => Err(format!("killed by {}", done.status)),
             },
         };
         (answer, began.elapsed())
@@ -156,7 +156,7 @@ impl Host {
 
     /// What a hook came to: a guard that failed blocks, another one that failed says nothing. That something passed though
     /// its hook could have blocked it is told once of each.
-    fn weighed(&self, moment: &Moment, who: &str, on_error: OnError, answer: Result<Answer, String>) -> Answer {
+    fn weighed(&self, moment: &HookPayload, who: &str, on_error: OnError, answer: Result<Answer, String>) -> Answer {
         let why = match answer {
             Ok(answer) => return answer,
             Err(why) => why,
@@ -164,14 +164,14 @@ impl Host {
         let event = moment.event;
         match on_error {
             OnError::Block => {
-                let reason = format!("the hook {who} failed ({}), and nothing passes without it", answer::short(&why));
+                let reason = format!("the hook {who} failed ({}), and it is required to pass", answer::short(&why));
                 Answer { verdict: Verdict::Block(reason), ..Answer::default() }
             }
             OnError::Allow => {
                 if event.may_block() && lock(&self.state).warned.insert(format!("{} {who}", event.name())) {
-                    let what = "a hook failed and blocked nothing (`on_error: block` makes it)";
+                    let what = "a hook failed and blocked nothing (`on_error: block` changes that)";
                     let text = format!("{what}: {} · {who}: {}", event.name(), answer::short(&why));
-                    self.tell(Told::Notice { serious: false, text });
+                    self.tell(PluginNotice::Notice { serious: false, text });
                 }
                 Answer::default()
             }
@@ -192,7 +192,7 @@ impl Host {
         tokio::task::spawn_blocking(look).await.unwrap_or(false)
     }
 
-    fn row(&self, moment: &Moment, who: &str, answer: &Result<Answer, String>, time: Duration) {
+    fn row(&self, moment: &HookPayload, who: &str, answer: &Result<Answer, String>, time: Duration) {
         let (what, text) = match answer {
             Err(why) => ("failed: ", answer::short(why)),
             Ok(answer) => match &answer.verdict {
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn answers_add_up() {
         let mut said = Said::default();
-        let mut moment = Moment::new(Event::PreToolCall, "s", "/".into()).tool("t", json!({"a": 1}));
+        let mut moment = HookPayload::new(Event::PreToolCall, "s", "/".into()).tool("t", json!({"a": 1}));
         let ask = Answer { verdict: Verdict::Ask("look".into()), context: "one".into(), ..Answer::default() };
         assert!(!take(&mut said, &mut moment, ask));
         let change = Answer { args: Some(json!({"a": 2})), context: "two".into(), ..Answer::default() };

@@ -60,7 +60,7 @@ pub fn find(home: &Paths, config: &PluginsConfig, project: Option<&Project>) -> 
             Standing::Trusted => None,
             Standing::New if !thing.problem.is_empty() => Some(thing.problem.clone()),
             Standing::New => Some("this folder is not trusted with it".into()),
-            Standing::Changed { .. } => Some("it changed since it was trusted".into()),
+            Standing::Changed { .. } => Some("it changed since you trusted it".into()),
         };
         let fingerprint = Some(thing.fingerprint.clone());
         let mut found = Found { from: From::Project, fingerprint, ..of_home(&dir, config) };
@@ -89,7 +89,7 @@ pub fn missing(config: &PluginsConfig, all: &[Found]) -> Vec<String> {
     let absent = config.enabled.iter().filter(|name| !all.iter().any(|found| is(found, name)));
     let words = absent.map(|name| {
         let near = crate::config::suggest::hint(name, all.iter().map(|found| found.name.as_str()));
-        format!("plugins.enabled names {name}, which is not installed{near}; hermes plugins list shows what is there")
+        format!("plugins.enabled names {name}, which is not installed{near}; list plugins with hermes plugins list")
     });
     words.collect()
 }

@@ -47,9 +47,9 @@ impl OnError {
             None | Some("allow") => Ok(Self::Allow),
             Some("block") if event.may_block() => Ok(Self::Block),
             Some("block") => {
-                Err(format!("`on_error: block` has no meaning at {}: nothing can be blocked", event.name()))
+                Err(format!("`on_error: block` has no effect at {}: it cannot block anything", event.name()))
             }
-            Some(_) => Err("`on_error` is neither allow nor block".into()),
+            Some(_) => Err("`on_error` must be allow or block".into()),
         }
     }
 }
@@ -131,7 +131,7 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
     let entries = match tree {
         Value::Null => return (hooks, odd),
         Value::Object(entries) => entries,
-        _ => return (hooks, vec!["hooks: events with lists of commands are expected".into()]),
+        _ => return (hooks, vec!["hooks: expected events with lists of commands".into()]),
     };
     for (name, list) in entries {
         let Some(event) = Event::parse(name) else {
@@ -145,9 +145,7 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
             let matcher = match Matcher::new(matcher) {
                 Ok(matcher) => matcher,
                 Err(why) => {
-                    odd.push(format!(
-                        "hooks.{name}: the matcher {matcher:?} cannot be read ({why}); this hook does not run"
-                    ));
+                    odd.push(format!("hooks.{name}: invalid matcher {matcher:?} ({why}); this hook does not run"));
                     continue;
                 }
             };
@@ -177,19 +175,16 @@ pub fn read(tree: &Value, from: From) -> (Vec<CommandHook>, Vec<String>) {
 /// Why hooks of this event with this matcher never run, though nothing is wrong with them.
 pub fn idle(event: Event, matcher: Option<&Matcher>) -> Option<String> {
     if !event.row().reached {
-        return Some(format!(
-            "{} does not happen in this version: tasks cannot be handed to subagents yet",
-            event.name()
-        ));
+        return Some(format!("{} is not triggered yet: this version has no subagents", event.name()));
     }
     let matcher = matcher.filter(|_| event.is_about_a_tool())?;
     let own = AGENT_LEVEL.iter().find(|tool| matcher.written == **tool)?;
-    Some(format!("hooks do not see {own}: it works on the agent's own state, and is run before them"))
+    Some(format!("hooks do not see {own}: it works on the agent's state and runs before them"))
 }
 
 fn command(leaf: &Value) -> Result<String, String> {
     if let Some(kind) = leaf.get("type").and_then(Value::as_str).filter(|kind| *kind != "command") {
-        return Err(format!("only commands can be hooks, not {kind:?}"));
+        return Err(format!("a hook must be a command, not {kind:?}"));
     }
     let text = leaf.as_str().or_else(|| leaf.get("command").and_then(Value::as_str)).unwrap_or_default().trim();
     if text.is_empty() { Err("`command` is missing".into()) } else { Ok(text.to_owned()) }
@@ -226,12 +221,12 @@ mod tests {
     fn what_is_odd_is_told_and_left_out() {
         for (tree, said) in [
             (json!({"pre_tool_cal": [{"command": "x"}]}), "no such event; did you mean pre_tool_call"),
-            (json!({"Stop": [{"matcher": "("}]}), "the matcher \"(\" cannot be read"),
+            (json!({"Stop": [{"matcher": "("}]}), "invalid matcher \"(\""),
             (json!({"Stop": [{"timeout": 1}]}), "`command` is missing"),
-            (json!({"Stop": [{"hooks": [{"type": "prompt", "prompt": "?"}]}]}), "only commands can be hooks"),
+            (json!({"Stop": [{"hooks": [{"type": "prompt", "prompt": "?"}]}]}), "a hook must be a command"),
             (json!([1]), "events with lists"),
-            (json!({"Stop": [{"command": "x", "on_error": "block"}]}), "has no meaning at turn_end"),
-            (json!({"PreToolUse": [{"command": "x", "on_error": "ask"}]}), "neither allow nor block"),
+            (json!({"Stop": [{"command": "x", "on_error": "block"}]}), "has no effect at turn_end"),
+            (json!({"PreToolUse": [{"command": "x", "on_error": "ask"}]}), "must be allow or block"),
         ] {
             let (hooks, odd) = read(&tree, From::Person);
             assert!(hooks.is_empty(), "{tree}");
@@ -251,7 +246,7 @@ mod tests {
             assert!(hooks.iter().all(|hook| hook.on_error == wanted) && odd.is_empty(), "{odd:?}");
         }
         for (tree, said) in [
-            (json!({"subagent_stop": [{"command": "x"}]}), "subagent_stop does not happen in this version"),
+            (json!({"subagent_stop": [{"command": "x"}]}), "subagent_stop is not triggered yet"),
             (json!({"PreToolUse": [{"matcher": "todo", "command": "x"}]}), "hooks do not see todo"),
         ] {
             let (hooks, odd) = of(tree);

@@ -34,7 +34,7 @@ pub struct Options {
 
 /// A run of a hook, or news of a plugin, for the transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum PluginNotice {
     /// A row of the session that the hook ran for: `pre_tool_call · ./check.sh · blocked: … · 12 ms`.
     Row(String),
     /// News of the program, for whichever session is in view.
@@ -74,9 +74,9 @@ pub(super) struct Host {
     pub(super) state: Mutex<State>,
     revision: watch::Sender<u64>,
     /// Who listens, by session, the one in view last.
-    listeners: Mutex<Vec<(String, mpsc::Sender<Told>)>>,
+    listeners: Mutex<Vec<(String, mpsc::Sender<PluginNotice>)>>,
     /// News that came while nobody listened.
-    unheard: Mutex<Vec<Told>>,
+    unheard: Mutex<Vec<PluginNotice>>,
     /// Somebody wants hooks and plugins to run: without that nothing is looked at and nothing waited for.
     begun: AtomicBool,
     /// One load at a time.
@@ -129,7 +129,7 @@ impl Extensions {
     }
 
     /// What is told to a session: rows of its hooks, and the news of the program while it is the one in view.
-    pub fn listen(&self, session: &str) -> mpsc::Receiver<Told> {
+    pub fn listen(&self, session: &str) -> mpsc::Receiver<PluginNotice> {
         let (tell, heard) = mpsc::channel(TOLD);
         let Some(host) = &self.host else { return heard };
         // There is room: the channel is new and holds more than was kept.
@@ -202,7 +202,7 @@ impl Extensions {
 
 impl Host {
     /// News for the session in view.
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: PluginNotice) {
         let shown = lock(&self.listeners).iter().rev().find(|(_, listener)| !listener.is_closed()).cloned();
         match shown {
             // Full only when nobody reads.
@@ -222,7 +222,7 @@ impl Host {
             lock(&self.listeners).iter().find(|(known, _)| known == session).map(|(_, listener)| listener.clone());
         if let Some(listener) = listener {
             // Full only when nobody reads; rows are for people.
-            let _ = listener.try_send(Told::Row(row));
+            let _ = listener.try_send(PluginNotice::Row(row));
         }
     }
 

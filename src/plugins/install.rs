@@ -2,9 +2,9 @@
 
 use super::manifest::{self, FILE, is_name};
 use crate::config::Paths;
-use crate::config::paths::{ensure_dir, write_atomic};
-use crate::config::remove::{self, Tree};
-use crate::exec::{Bounds, Most, Once, OnceError, Rest};
+use crate::exec::{Limits, Oneshot, OneshotError, OutputLimit, Remainder};
+use crate::fs::remove::{self, Tree};
+use crate::fs::{ensure_dir, write_atomic};
 use crate::text::foreign;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const TIMES: [Duration; 3] = [Duration::from_secs(180), Duration::from_secs(900)
 /// Bytes of what an installer prints that are kept, and lines of it that are shown.
 const KEPT: (usize, usize) = (64 * 1024, 12);
 /// What is said where python3 itself is missing or has no pip.
-const NEEDS: &str = "a Python package needs python3 with its modules venv and pip (on Debian: python3-venv)";
+const NEEDS: &str = "a Python package needs python3 with the modules venv and pip (on Debian: python3-venv)";
 
 /// Lists the entry points of a package's environment as JSON.
 const LIST: &str = r#"
@@ -53,13 +53,13 @@ pub fn install(paths: &Paths, source: &str, around: &Around<'_>) -> Result<Vec<I
 
 fn folder(paths: &Paths, source: &Path) -> Result<Installed, String> {
     let source = std::fs::canonicalize(source)
-        .map_err(|error| format!("{}: {error}; name a folder, or pip:PACKAGE", source.display()))?;
+        .map_err(|error| format!("{}: {error}; give a folder, or pip:PACKAGE", source.display()))?;
     let read = manifest::read(&source).map_err(|error| error.to_string())?;
     manifest::start(&source, &read).map_err(|error| error.to_string())?;
     let dir = fresh(paths, &read.name)?;
     mark(Tree::Plugin, &dir)?;
     if let Err(error) = copy(&source, &dir) {
-        let why = format!("{} could not be copied: {error}", source.display());
+        let why = format!("could not copy {}: {error}", source.display());
         return Err(discard(Tree::Plugin, paths, &dir, why));
     }
     Ok(Installed { name: read.name, dir })
@@ -68,7 +68,7 @@ fn folder(paths: &Paths, source: &Path) -> Result<Installed, String> {
 fn fresh(paths: &Paths, name: &str) -> Result<PathBuf, String> {
     let dir = paths.plugins().join(name);
     if dir.exists() {
-        return Err(format!("{} is there already; hermes plugins uninstall {name} removes it", dir.display()));
+        return Err(format!("{} already exists; remove it with hermes plugins uninstall {name}", dir.display()));
     }
     Ok(dir)
 }
@@ -106,7 +106,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 
 fn package(paths: &Paths, requirement: &str, around: &Around<'_>) -> Result<Vec<Installed>, String> {
     if requirement.is_empty() || requirement.starts_with('-') {
-        return Err("name a package: pip:NAME".into());
+        return Err("give a package: pip:NAME".into());
     }
     let label: String = requirement
         .trim_end_matches('/')
@@ -117,11 +117,11 @@ fn package(paths: &Paths, requirement: &str, around: &Around<'_>) -> Result<Vec<
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
         .collect();
     if label.trim_matches('.').is_empty() {
-        return Err(format!("{requirement} names no package: give the name of its folder or file"));
+        return Err(format!("{requirement} does not name a package: give the name of its folder or file"));
     }
     let venv = paths.plugin_venvs().join(&label);
     if venv.exists() {
-        return Err(format!("{} is there already; uninstall its plugins first", venv.display()));
+        return Err(format!("{} already exists; uninstall its plugins first", venv.display()));
     }
     ensure_dir(&venv).map_err(|error| error.to_string())?;
     mark(Tree::Environment, &venv)?;
@@ -144,14 +144,14 @@ fn packaged(paths: &Paths, requirement: &str, venv: &Path, around: &Around<'_>) 
     let listed = run(&python, &["-c", LIST], listing, "listing its entry points")?;
     let points: Vec<serde_json::Value> = serde_json::from_str(listed.trim()).unwrap_or_default();
     if points.is_empty() {
-        return Err(format!("{requirement} has no entry point in the group hermes_agent.plugins: it is no plugin"));
+        return Err(format!("{requirement} has no entry point in the group hermes_agent.plugins: it is not a plugin"));
     }
     let mut names = Vec::new();
     for point in &points {
         let word = |key: &str| point.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
         let name = word("name");
         if !is_name(&name) {
-            return Err(format!("the entry point {name:?} of {requirement} is no name for a plugin"));
+            return Err(format!("the entry point {name:?} of {requirement} is not a valid plugin name"));
         }
         names.push((fresh(paths, &name)?, name, point));
     }
@@ -173,10 +173,10 @@ fn packaged(paths: &Paths, requirement: &str, venv: &Path, around: &Around<'_>) 
 
 /// What it printed to standard output.
 fn run(command: Command, time: Duration, what: &str, stopped: &dyn Fn() -> bool) -> Result<String, String> {
-    let bounds = Bounds { time, stdout: Most::Last(KEPT.0), stderr: Most::Last(KEPT.0) };
-    let once = Once { command, input: Vec::new(), bounds, rest: Rest::Ends };
+    let bounds = Limits { time, stdout: OutputLimit::Last(KEPT.0), stderr: OutputLimit::Last(KEPT.0) };
+    let once = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Ends };
     let done = once.block(stopped).map_err(|error| match error {
-        OnceError::Stopped => format!("{what} was stopped"),
+        OneshotError::Stopped => format!("{what} was stopped"),
         error => format!("{what} {error}"),
     })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -231,7 +231,7 @@ mod tests {
         let install = |source: &str| install(&paths, source, &around);
         let installed = install(&source.to_string_lossy()).unwrap();
         assert!(installed[0].dir.join("run.sh").is_file());
-        assert!(install(&source.to_string_lossy()).unwrap_err().contains("is there already"));
+        assert!(install(&source.to_string_lossy()).unwrap_err().contains("already exists"));
         uninstall(&paths, "demo").unwrap();
         assert!(!installed[0].dir.exists() && source.exists());
         assert!(uninstall(&paths, "demo").is_err() && uninstall(&paths, "../demo").is_err());

@@ -1,7 +1,8 @@
 //! Which subcommands plugins registered when they ran last, so that the command line knows them without starting any.
 
 use super::registered::Registered;
-use crate::config::{Paths, paths};
+use crate::config::Paths;
+use crate::fs;
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -30,7 +31,7 @@ pub fn remember(home: &Paths, plugin: &str, registered: &Registered) {
     if (known.is_empty() && before.is_empty()) || before == text {
         return;
     }
-    if let Err(error) = paths::write_atomic(&file, &text) {
-        tracing::warn!("subcommands of plugins were not kept: {error}");
+    if let Err(error) = fs::write_atomic(&file, &text) {
+        tracing::warn!("could not save plugin subcommands: {error}");
     }
 }

@@ -3,7 +3,7 @@
 use super::consent::{Consents, Standing};
 use super::found::{self, Found, May};
 use super::hook::{self, CommandHook, From};
-use super::host::{Host, Told};
+use super::host::{Host, PluginNotice};
 use super::known::remember;
 use super::plugin::{Phase, Plugin};
 use super::registered::Registered;
@@ -45,7 +45,7 @@ impl Host {
             }
         }
         for problem in &problems {
-            self.tell(Told::Notice { serious: true, text: problem.clone() });
+            self.tell(PluginNotice::Notice { serious: true, text: problem.clone() });
         }
         let wanted: Vec<Found> =
             found.iter().filter(|found| found.may == May::Run && found.manifest.is_ok()).cloned().collect();
@@ -136,13 +136,13 @@ impl Host {
                 remember(&self.options.paths, name, registered);
             }
             Phase::Restarting(how) => {
-                let text = format!("plugin {name}: {how}; it is started again");
-                self.tell(Told::Notice { serious: false, text });
+                let text = format!("plugin {name}: {how}; restarting");
+                self.tell(PluginNotice::Notice { serious: false, text });
             }
             Phase::Failed(how) => {
                 self.options.publish.withdraw(&source);
-                let text = format!("plugin {name} is off: {how}. hermes plugins check {name} says more");
-                self.tell(Told::Notice { serious: true, text });
+                let text = format!("plugin {name} is off: {how}. Details: hermes plugins check {name}");
+                self.tell(PluginNotice::Notice { serious: true, text });
             }
             Phase::Stopped => self.options.publish.withdraw(&source),
             Phase::Starting => {}
@@ -155,10 +155,10 @@ impl Host {
         let name = &plugin.found.name;
         match method {
             "notify" if !text.is_empty() => {
-                self.tell(Told::Notice { serious: false, text: format!("{name}: {text}") });
+                self.tell(PluginNotice::Notice { serious: false, text: format!("{name}: {text}") });
             }
             "log" => tracing::info!(plugin = %name, "{text}"),
-            _ => tracing::debug!(plugin = %name, method, "a plugin told something that means nothing here"),
+            _ => tracing::debug!(plugin = %name, method, "unknown notification from a plugin"),
         }
     }
 }

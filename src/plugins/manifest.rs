@@ -37,13 +37,13 @@ pub enum Start {
 /// Why a folder is no plugin that can be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    #[error("{0} is not there")]
+    #[error("{0} does not exist")]
     Missing(PathBuf),
     #[error("{0}")]
     Syntax(String),
     #[error("{file}: {what}")]
     Value { file: PathBuf, what: String },
-    #[error("{0} holds nothing to start: name a `command` in plugin.yaml, or put handler.py beside it")]
+    #[error("{0} has nothing to start: set `command` in plugin.yaml, or add handler.py next to it")]
     Nothing(PathBuf),
 }
 
@@ -61,7 +61,7 @@ pub fn read(dir: &Path) -> Result<Manifest, ManifestError> {
     let folder = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = Some(word("name")).filter(|name| !name.is_empty()).unwrap_or(folder);
     if !is_name(&name) {
-        return Err(bad(format!("the name {name:?} is not 1 to 48 of a-z A-Z 0-9 - _")));
+        return Err(bad(format!("the name {name:?} must be 1 to 48 of a-z A-Z 0-9 - _")));
     }
     let command = match root.get("command").or_else(|| root.get("entry")) {
         None => Vec::new(),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_told() {
         for (text, said) in
-            [("name: ../x", "is not 1 to 48"), ("name: [", "plugin.yaml"), ("name: a\ncommand: {}", "must be text")]
+            [("name: ../x", "must be 1 to 48"), ("name: [", "plugin.yaml"), ("name: a\ncommand: {}", "must be text")]
         {
             let error = read(folder(&[(FILE, text)]).path()).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

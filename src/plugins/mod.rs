@@ -1,7 +1,7 @@
-//! What others add: commands that run at events (hooks), and programs that bring tools, hooks and commands (plugins).
+//! Extensions: commands that run at events (hooks), and programs that add tools, hooks and commands (plugins).
 //!
-//! Nothing here judges a call: what plugins and hooks want done passes the same gate as everything else. Nothing runs
-//! before the first frame, and nothing of a project before a person has looked at it (`config::trust`).
+//! Nothing here approves a call: what plugins and hooks want passes the same gate as everything else. Nothing runs
+//! before the first frame, and nothing in a project before the user has reviewed it (`config::trust`).
 
 pub mod answer;
 mod calls;
@@ -12,12 +12,12 @@ pub mod event;
 mod fire;
 pub mod found;
 pub mod hook;
+pub mod hook_payload;
 pub mod host;
 pub mod install;
 pub mod known;
 pub mod load;
 pub mod manifest;
-pub mod moment;
 mod peer;
 pub mod plugin;
 pub mod registered;
@@ -27,5 +27,5 @@ mod start;
 pub mod tool;
 
 pub use event::Event;
-pub use host::{Extensions, Told};
-pub use moment::Moment;
+pub use hook_payload::HookPayload;
+pub use host::{Extensions, PluginNotice};

@@ -25,7 +25,7 @@ const GARBAGE: u32 = 200;
 /// Lines of standard error that are shown, and characters of one of them.
 const TAIL: (usize, usize) = (40, 400);
 /// How long its last words are waited for.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const STDERR_WAIT: Duration = Duration::from_millis(200);
 
 /// Why a plugin is no longer there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum AskError {
     Late(Duration),
     #[error("{0}")]
     Gone(String),
-    #[error("it does not read what it is sent")]
+    #[error("it does not read its input")]
     Full,
     #[error("interrupted")]
     Cancelled,
@@ -65,7 +65,7 @@ pub enum AskError {
 
 /// What a plugin tells of its own accord.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct PluginNotice {
     pub method: String,
     pub params: Value,
 }
@@ -96,7 +96,7 @@ impl Peer {
     ///
     /// # Errors
     /// It could not be started.
-    pub fn start(launch: &Launch, told: mpsc::Sender<Told>) -> Result<Self, String> {
+    pub fn start(launch: &Launch, told: mpsc::Sender<PluginNotice>) -> Result<Self, String> {
         let dir: &Path = &launch.dir;
         let (child, ends) =
             Piped::spawn(&launch.program, &launch.args, &launch.env, dir).map_err(|error| error.to_string())?;
@@ -171,7 +171,7 @@ impl Peer {
     pub async fn gone(&self) -> Gone {
         let mut gone = self.gone.clone();
         let seen = gone.wait_for(Option::is_some).await.ok().and_then(|gone| gone.clone());
-        seen.unwrap_or_else(|| Gone::Ended("it was lost".into()))
+        seen.unwrap_or_else(|| Gone::Ended("the answer was lost".into()))
     }
 
     /// The last lines of its standard error, cleaned.
@@ -229,7 +229,7 @@ struct Life {
     pending: Pending,
     stop: CancellationToken,
     lines: mpsc::Sender<String>,
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<PluginNotice>,
     say: watch::Sender<Option<Gone>>,
 }
 
@@ -241,18 +241,18 @@ impl Life {
             () = self.stop.cancelled() => {
                 let _ = self.lines.try_send(rpc::notice("shutdown", &json!({})));
                 // A moment to read it; then its input is closed, which says the same to those that do not listen.
-                let _ = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
+                let _ = tokio::time::timeout(STDERR_WAIT, self.child.wait()).await;
                 Gone::Stopped
             }
             gone = read(ends.stdout, &self.pending, &self.lines, &self.told) => gone,
             // What it started may hold the pipe open: what it said itself has come by then.
             () = async {
                 self.child.wait().await;
-                tokio::time::sleep(LAST_WORDS).await;
-            } => Gone::Ended("it ended".into()),
+                tokio::time::sleep(STDERR_WAIT).await;
+            } => Gone::Ended("it exited".into()),
         };
         if let Gone::Ended(_) = gone {
-            let _ = tokio::time::timeout(LAST_WORDS, self.child.wait()).await;
+            let _ = tokio::time::timeout(STDERR_WAIT, self.child.wait()).await;
         }
         writing.abort();
         let ended = self.child.ended();
@@ -261,12 +261,12 @@ impl Life {
         let gone = match (gone, ended) {
             (Gone::Ended(_), Some(how)) => {
                 // They come through another pipe.
-                let stop = tokio::time::Instant::now() + LAST_WORDS;
+                let stop = tokio::time::Instant::now() + STDERR_WAIT;
                 while tail(&self.child).is_empty() && tokio::time::Instant::now() < stop {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
                 let last = tail(&self.child).pop().map(|line| format!(": {line}")).unwrap_or_default();
-                Gone::Ended(format!("it ended with {how}{last}"))
+                Gone::Ended(format!("it ended: {how}{last}"))
             }
             (gone, _) => gone,
         };
@@ -306,7 +306,12 @@ impl Meter {
     }
 }
 
-async fn read(stdout: ChildStdout, pending: &Pending, lines: &mpsc::Sender<String>, told: &mpsc::Sender<Told>) -> Gone {
+async fn read(
+    stdout: ChildStdout,
+    pending: &Pending,
+    lines: &mpsc::Sender<String>,
+    told: &mpsc::Sender<PluginNotice>,
+) -> Gone {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let (mut meter, mut garbage) = (Meter::new(), 0);
     let mut line = Vec::new();
@@ -337,16 +342,16 @@ async fn read(stdout: ChildStdout, pending: &Pending, lines: &mpsc::Sender<Strin
             }
             Ok(Incoming::Notice { method, params }) => {
                 // Lossy: what it tells is for the log and the tool line.
-                let _ = told.try_send(Told { method, params });
+                let _ = told.try_send(PluginNotice { method, params });
             }
             Ok(Incoming::Request { id, method, .. }) => {
                 let _ = lines.try_send(rpc::no_method(&id, &method));
             }
             Err(why) => {
                 garbage += 1;
-                tracing::debug!("a plugin wrote a line that is no message ({why})");
+                tracing::debug!("a plugin wrote a line that is not a message ({why})");
                 if garbage > GARBAGE {
-                    return Gone::Flooded(format!("it wrote {garbage} lines that are no messages ({why})"));
+                    return Gone::Flooded(format!("it wrote {garbage} lines that are not messages ({why})"));
                 }
             }
         }
@@ -376,7 +381,7 @@ async fn next_line(reader: &mut (impl AsyncBufRead + Unpin), line: &mut Vec<u8>,
 mod tests {
     use super::*;
 
-    fn start(script: &str) -> (Peer, mpsc::Receiver<Told>) {
+    fn start(script: &str) -> (Peer, mpsc::Receiver<PluginNotice>) {
         let (told, heard) = mpsc::channel(16);
         let launch = Launch {
             program: "sh".into(),
@@ -400,7 +405,7 @@ mod tests {
         );
         assert_eq!(ask(&peer, LONG).await, Ok(json!({"n": 1})));
         assert_eq!(ask(&peer, LONG).await, Ok(json!({"n": 2})));
-        assert_eq!(heard.recv().await, Some(Told { method: "log".into(), params: json!(1) }));
+        assert_eq!(heard.recv().await, Some(PluginNotice { method: "log".into(), params: json!(1) }));
         peer.stop().await;
         assert_eq!(peer.gone().await, Gone::Stopped);
         assert!(matches!(ask(&peer, LONG).await, Err(AskError::Gone(_))));

@@ -1,7 +1,7 @@
 //! One plugin kept alive: started, greeted, started again when it ends by itself, given up when it does so too often.
 
 use super::found::Found;
-use super::peer::{AskError, Gone, Peer, Told};
+use super::peer::{AskError, Gone, Peer, PluginNotice};
 use super::registered::{self, Registered};
 use super::setting::Setting;
 use super::start::prepare;
@@ -86,7 +86,7 @@ impl Plugin {
     }
 
     /// Keeps it alive until it is stopped or given up. `told` gets what it tells of its own accord.
-    pub async fn live(&self, told: mpsc::Sender<Told>) {
+    pub async fn live(&self, told: mpsc::Sender<PluginNotice>) {
         let mut crashes = 0;
         loop {
             let began = tokio::time::Instant::now();
@@ -101,7 +101,7 @@ impl Plugin {
                 Gone::Ended(how) => {
                     crashes = if began.elapsed() > LIVED { 1 } else { crashes + 1 };
                     if crashes > RESTARTS {
-                        let how = format!("{how} ({crashes} times in a row; it is not started again)");
+                        let how = format!("{how} ({crashes} times in a row; not restarting)");
                         break self.fail(how);
                     }
                     self.set(Phase::Restarting(how), None, None);
@@ -115,7 +115,7 @@ impl Plugin {
     }
 
     /// One life: start, greeting, work, end.
-    async fn once(&self, told: &mpsc::Sender<Told>) -> Gone {
+    async fn once(&self, told: &mpsc::Sender<PluginNotice>) -> Gone {
         let start = match prepare(&self.found, &self.setting).await {
             Ok(start) => start,
             // Nothing gets better by trying again.
@@ -153,7 +153,7 @@ impl Plugin {
         match &answer {
             Err(AskError::Late(_) | AskError::Full) => {
                 if self.late.fetch_add(1, Ordering::Relaxed) + 1 >= LATE {
-                    tracing::warn!("plugin {} hangs and is started again", self.found.name);
+                    tracing::warn!("plugin {} hangs; restarting", self.found.name);
                     peer.abandon();
                 }
             }

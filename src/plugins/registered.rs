@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The version of the protocol of `docs/PLUGINS.md`.
 pub const PROTOCOL: u64 = 1;
 /// Entries of a kind that one plugin may register.
-const MOST: usize = 200;
+const MAX_ENTRIES: usize = 200;
 /// Characters of a description.
 const DESCRIPTION: usize = 4_000;
 /// Characters of all its prompt sections: they go with every request.
@@ -77,26 +77,26 @@ pub fn read(result: &Value) -> Result<Registered, String> {
     let Value::Object(fields) = result else { return Err("its answer to initialize is not an object".into()) };
     match fields.get("protocol").and_then(Value::as_u64) {
         Some(PROTOCOL) => {}
-        Some(other) => return Err(format!("it speaks protocol {other}; this program speaks {PROTOCOL}")),
+        Some(other) => return Err(format!("it uses protocol {other}; this program uses {PROTOCOL}")),
         None => return Err("its answer to initialize has no `protocol`".into()),
     }
     let mut out = Registered::default();
     let list = |key: &str| fields.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for key in ["tools", "hooks", "commands", "cli", "prompt"] {
-        if list(key).len() > MOST {
-            out.problems.push(format!("{key}: only the first {MOST} of {} count", list(key).len()));
+        if list(key).len() > MAX_ENTRIES {
+            out.problems.push(format!("{key}: only the first {MAX_ENTRIES} of {} count", list(key).len()));
         }
     }
-    for value in list("tools").iter().take(MOST) {
+    for value in list("tools").iter().take(MAX_ENTRIES) {
         match tool(value) {
             Ok(tool) if out.tools.iter().any(|known| known.name == tool.name) => {
-                out.problems.push(format!("tool {} is registered twice; the first counts", tool.name));
+                out.problems.push(format!("tool {} is registered twice; using the first", tool.name));
             }
             Ok(tool) => out.tools.push(tool),
             Err(why) => out.problems.push(why),
         }
     }
-    for value in list("hooks").iter().take(MOST) {
+    for value in list("hooks").iter().take(MAX_ENTRIES) {
         match hook(value) {
             Ok(hook) => {
                 out.problems.extend(hook::idle(hook.event, hook.matcher.as_ref()).map(|why| format!("hooks: {why}")));
@@ -106,7 +106,7 @@ pub fn read(result: &Value) -> Result<Registered, String> {
         }
     }
     for (key, kept) in [("commands", &mut out.commands), ("cli", &mut out.cli)] {
-        for value in list(key).iter().take(MOST) {
+        for value in list(key).iter().take(MAX_ENTRIES) {
             let name = text(value, "name", 60);
             let name = name.trim_start_matches('/').to_owned();
             if is_name(&name) {
@@ -114,20 +114,19 @@ pub fn read(result: &Value) -> Result<Registered, String> {
                     (line(said(value, "description"), 300), line(said(value, "argument"), 60));
                 kept.push(CommandDef { name, description, argument });
             } else {
-                out.problems.push(format!("{key}: {name:?} is no name for a command"));
+                out.problems.push(format!("{key}: {name:?} is not a valid command name"));
             }
         }
     }
     let mut room = PROMPT;
-    for value in list("prompt").iter().take(MOST) {
+    for value in list("prompt").iter().take(MAX_ENTRIES) {
         let (title, body) =
             (line(said(value, "title"), 80), value.as_str().map_or_else(|| text(value, "text", PROMPT), str::to_owned));
         let section =
             if title.is_empty() { clean(&body, PROMPT) } else { format!("## {title}\n{}", clean(&body, PROMPT)) };
         let length = section.chars().count();
         if length > room {
-            out.problems
-                .push(format!("prompt: all sections together have {PROMPT} characters at most; one is left out"));
+            out.problems.push(format!("prompt: all sections together may have {PROMPT} characters; skipped one"));
             continue;
         }
         room -= length;
@@ -142,10 +141,10 @@ fn tool(value: &Value) -> Result<ToolDef, String> {
     let name = text(value, "name", 65);
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        return Err(format!("tools: the name {name:?} is not 1 to 64 of A-Z a-z 0-9 _ -"));
+        return Err(format!("tools: the name {name:?} must be 1 to 64 of A-Z a-z 0-9 _ -"));
     }
     if AGENT_LEVEL.contains(&name.as_str()) {
-        return Err(format!("tools: {name} is the agent's own; another name is needed"));
+        return Err(format!("tools: {name} is built in; use another name"));
     }
     let parameters = value.get("parameters").or_else(|| value.get("inputSchema")).or_else(|| value.get("schema"));
     let parameters = match parameters {
@@ -162,7 +161,7 @@ fn tool(value: &Value) -> Result<ToolDef, String> {
     }
     let description = text(value, "description", DESCRIPTION);
     if description.trim().is_empty() {
-        return Err(format!("tool {name} has no description; the model would not know what it is for"));
+        return Err(format!("tool {name} has no description; the model needs one"));
     }
     let env = value.get("requires_env").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     Ok(ToolDef {
@@ -184,8 +183,7 @@ fn hook(value: &Value) -> Result<HookDef, String> {
         return Err(format!("hooks: no event {written:?}{near}"));
     };
     let matcher = text(value, "matcher", 500);
-    let matcher =
-        Matcher::new(&matcher).map_err(|why| format!("hooks: the matcher {matcher:?} cannot be read ({why})"))?;
+    let matcher = Matcher::new(&matcher).map_err(|why| format!("hooks: invalid matcher {matcher:?} ({why})"))?;
     let on_error = OnError::read(value.get("on_error"), event).map_err(|why| format!("hooks: {why}"))?;
     Ok(HookDef { event, written, matcher, timeout: seconds(value.get("timeout"), (30.0, 300.0)), on_error })
 }
@@ -259,7 +257,7 @@ mod tests {
         for (value, said) in [
             (json!(null), "not an object"),
             (json!({}), "has no `protocol`"),
-            (json!({"protocol": 2}), "it speaks protocol 2"),
+            (json!({"protocol": 2}), "it uses protocol 2"),
         ] {
             assert!(read(&value).unwrap_err().contains(said), "{value}");
         }

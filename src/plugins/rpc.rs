@@ -37,8 +37,8 @@ pub const NO_METHOD: i64 = -32601;
 /// # Errors
 /// Why it is no message, in words.
 pub fn read(line: &[u8]) -> Result<Incoming, String> {
-    let value: Value = serde_json::from_slice(line).map_err(|error| format!("no JSON: {error}"))?;
-    let Value::Object(mut fields) = value else { return Err("no object".into()) };
+    let value: Value = serde_json::from_slice(line).map_err(|error| format!("not JSON: {error}"))?;
+    let Value::Object(mut fields) = value else { return Err("not an object".into()) };
     let id = fields.remove("id");
     if let Some(method) = fields.get("method").and_then(Value::as_str).map(str::to_owned) {
         let params = fields.remove("params").unwrap_or(Value::Null);
@@ -48,7 +48,7 @@ pub fn read(line: &[u8]) -> Result<Incoming, String> {
         });
     }
     let id = id.as_ref().and_then(|id| id.as_u64().or_else(|| id.as_str()?.parse().ok()));
-    let Some(id) = id else { return Err("neither a method nor an id of ours".into()) };
+    let Some(id) = id else { return Err("neither a method nor a known id".into()) };
     let result = match (fields.remove("error"), fields.remove("result")) {
         (Some(error), _) if !error.is_null() => Err(RpcError {
             code: error.get("code").and_then(Value::as_i64).unwrap_or_default(),

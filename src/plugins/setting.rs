@@ -1,8 +1,9 @@
 //! What a plugin starts with: variables, a folder to keep things in, its part of the configuration, our runner.
 
 use super::found::Found;
+use crate::config::Paths;
 use crate::config::load::Loaded;
-use crate::config::{Paths, paths};
+use crate::fs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ pub fn setting(paths: &Paths, found: &Found, base: &BTreeMap<String, String>, lo
     let data = paths.plugin_data().join(&found.name);
     let copies = paths.cache().join("plugins");
     for dir in [&data, &copies] {
-        if let Err(error) = paths::ensure_dir(dir) {
+        if let Err(error) = fs::ensure_dir(dir) {
             tracing::warn!("{error}");
         }
     }
@@ -47,7 +48,7 @@ fn runner(paths: &Paths) -> PathBuf {
     if std::fs::read_to_string(&file).is_ok_and(|text| text == RUNNER) {
         return file;
     }
-    if let Err(error) = paths::write_atomic(&file, RUNNER) {
+    if let Err(error) = fs::write_atomic(&file, RUNNER) {
         tracing::warn!("{error}");
     }
     file

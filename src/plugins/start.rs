@@ -30,16 +30,16 @@ pub(super) async fn prepare(found: &Found, setting: &Setting) -> Result<Prepared
         None => of(&found, &setting, None),
         Some(fingerprint) => {
             let copy = Scratch::new(&setting.copies, "plugin")
-                .map_err(|error| format!("no copy in {}: {error}", setting.copies.display()))?;
+                .map_err(|error| format!("could not copy to {}: {error}", setting.copies.display()))?;
             let dir = copy.path().join(&found.name);
-            let changed = |why: String| format!("{why}; look at it with /trust, or hermes config trust DIR");
+            let changed = |why: String| format!("{why}; review it with /trust, or hermes config trust DIR");
             trust::copy(&found.dir, fingerprint, &dir).map_err(changed)?;
             // The manifest is a part of what was looked at.
             let found = Found { manifest: manifest::read(&dir), dir, ..found.clone() };
             of(&found, &setting, Some(copy))
         }
     };
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("it could not be made ready: {error}")))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("could not prepare it: {error}")))
 }
 
 fn of(found: &Found, setting: &Setting, copy: Option<Scratch>) -> Result<Prepared, String> {

@@ -102,12 +102,12 @@ fn may_name_shared(table: &Table, line: &str, cwd: &Path) -> bool {
 pub struct Made(std::collections::HashSet<PathBuf>);
 
 /// Paths that are remembered; what is made beyond is asked about.
-const MOST: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 impl Made {
     /// The session makes this.
     pub fn note(&mut self, path: PathBuf) {
-        if self.0.len() < MOST {
+        if self.0.len() < MAX_REMEMBERED {
             self.0.insert(path);
         }
     }

@@ -275,7 +275,7 @@ pub fn judge_edit(edits: &[EditIntent], cwd: &Path, world: &dyn World) -> Verdic
             found.push((Level::Ask, why("write outside this folder", format!("writes outside this folder: {shown}"))));
         }
         if !inside && overwrites(table, &real, world) {
-            let text = format!("changes a file that this session did not make: {shown}");
+            let text = format!("changes a file this session did not create: {shown}");
             found.push((Level::Ask, why("write outside this folder", text)));
         }
         if !edit.removes && has_other_names(Path::new(&real), &border, world) {
@@ -304,7 +304,7 @@ pub fn judge_read(path: &Path, cwd: &Path, world: &dyn World) -> Verdict {
         if blocked_device(path) {
             found.push((
                 Level::Refuse,
-                why("blocked device", format!("{path} never ends or holds the memory of a process")),
+                why("blocked device", format!("{path} never ends or exposes the memory of a process")),
             ));
         }
         if let Some(level) = class_of(table, path, world).and_then(|class| class.file_read) {

@@ -46,7 +46,7 @@ pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) ->
 pub fn frozen(verdict: Verdict, unaided: Verdict) -> Verdict {
     match (verdict, unaided) {
         (Verdict::Allow(_) | Verdict::Ask(_), Verdict::Ask(mut why)) => {
-            let text = "nothing passes by a rule, by smart mode or by yolo until you have looked at the change";
+            let text = "rules, auto mode and yolo approve nothing until you review the change";
             why.push(Why { effect: CHANGED.into(), text: text.into(), span: 0..0 });
             Verdict::Ask(why)
         }

@@ -1,7 +1,7 @@
-//! The gate's judgement: whether a call may run, and why. Its words ([`Intent`], [`Verdict`]) are the protocol's.
+//! The gate's verdict: whether a call may run, and why. Its types ([`Intent`], [`Verdict`]) are the protocol's.
 //!
-//! Pure: questions about the machine go through [`World`], which a test fakes. `tools::gate` is the only caller that
-//! acts on a verdict, so every door goes through one gate.
+//! Pure: questions about the machine go through [`World`], which tests fake. `tools::gate` is the only caller that
+//! acts on a verdict, so every call goes through one gate.
 
 pub mod border;
 pub mod decide;

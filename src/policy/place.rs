@@ -1,4 +1,4 @@
-//! What a container changes about a question: what cannot leave it need not be asked, when the person says so. What is
+//! What a container changes about a question: what cannot leave it need not be asked, when the user says so. What is
 //! refused stays refused, and what reaches others (a remote, a server, the network) is asked everywhere.
 
 use super::{Intent, Verdict};

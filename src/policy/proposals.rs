@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Names of questions that are no class of effect: a grant of them would answer questions about anything.
 const NO_CLASS: &[&str] = &[
     BY_RULE,
-    "beside the rule",
+    "outside the rule",
     "asked by a hook",
     "unreadable permissions",
     "smart mode",

@@ -39,7 +39,7 @@ pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mu
     let listed = rules.entries(Action::Allow).find(named).map(|entry| format!("command_allowlist: {entry}"));
     let label = session.map(|entry| format!("{entry} (this session)"));
     let label = label.or_else(|| allows.map(|one| one.label())).or(listed);
-    let found = vec![why(format!("what a tool of {server} does cannot be told from here"))];
+    let found = vec![why(format!("effects of a tool of {server} are unknown"))];
     match label {
         Some(label) => {
             by.push(label);

@@ -42,7 +42,7 @@ pub fn question(intent: &Intent, verdict: &Verdict, world: &dyn World) -> Option
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{words} in {}", shown(&invocation.cwd)?);
     }
-    let _ = writeln!(out, "</commands>\nWorking folder: {}\nWhy it is asked about:", shown(cwd.to_str()?)?);
+    let _ = writeln!(out, "</commands>\nWorking folder: {}\nWhy it asks:", shown(cwd.to_str()?)?);
     for why in verdict.reasons() {
         let _ = writeln!(out, "- {}: {}", why.effect, shown(&why.text)?);
     }

@@ -292,20 +292,20 @@ pub fn guarded(
         return verdict;
     }
     let strange = LISTS.as_ref().ok().and_then(|lists| named::unnamed(intent, untrusted, lists, world));
-    let reaches = strange.map(|host| format!("reaches {host}, which you have not named"));
+    let reaches = strange.map(|host| format!("contacts {host}, which you did not name"));
     let Some(what) = lasts_or_leaves(unaided, intent, world).map(str::to_owned).or(reaches) else { return verdict };
     let mut why: Vec<Why> = match (&verdict, unaided) {
         (Verdict::Ask(why), _) | (_, Verdict::Ask(why)) => why.clone(),
         _ => Vec::new(),
     };
-    let text = format!("untrusted text from {} is in this conversation, and this {what}", untrusted.words());
+    let text = format!("this conversation contains untrusted text from {}, and this {what}", untrusted.words());
     why.push(Why { effect: AFTER.into(), text, span: 0..0 });
     Verdict::Ask(why)
 }
 
-/// `lasts beyond it`, `sends data out`; `None` when it does neither.
+/// `outlasts it`, `sends data out`; `None` when it does neither.
 fn lasts_or_leaves(unaided: &Verdict, intent: &Intent, world: &dyn World) -> Option<&'static str> {
-    const LASTS: &str = "lasts beyond it";
+    const LASTS: &str = "outlasts it";
     const LEAVES: &str = "sends data out";
     let Ok(lists) = LISTS.as_ref() else { return Some(LASTS) };
     let has = |words: &[String]| {

@@ -92,12 +92,12 @@ struct Parts<'a> {
 
 fn parts(url: &str) -> Result<Parts<'_>, &'static str> {
     if url.len() > MAX_URL {
-        return Err("is too long for an address");
+        return Err("is too long for a URL");
     }
     if url.is_empty() || url.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("is not an address of the web");
+        return Err("is not a web address");
     }
-    let (scheme, rest) = url.split_once(':').ok_or("is not an address of the web")?;
+    let (scheme, rest) = url.split_once(':').ok_or("is not a web address")?;
     let scheme = scheme.to_ascii_lowercase();
     if !matches!(scheme.as_str(), "http" | "https") {
         return Err("is neither http nor https");
@@ -111,7 +111,7 @@ fn parts(url: &str) -> Result<Parts<'_>, &'static str> {
         Some((inner, _)) => format!("[{inner}]"),
         None => host.split(':').next().unwrap_or("").to_owned(),
     };
-    let host = plain_host(&host).ok_or("has a host that cannot be read")?;
+    let host = plain_host(&host).ok_or("has an unreadable host")?;
     if host.is_empty() {
         return Err("names no host");
     }
@@ -262,15 +262,15 @@ pub fn check(url: &str) -> Checked {
     let reach = address.map_or_else(|| reach_of_name(&read.host), reach);
     let unsafe_because = match reach {
         Reach::Public => None,
-        Reach::Private => Some("leads into a private network"),
-        Reach::Metadata => Some("answers with the credentials of this machine"),
+        Reach::Private => Some("points to a private network"),
+        Reach::Metadata => Some("serves this machine's credentials"),
     };
     // A host made of numbers that is no address is written to be misread.
     let odd = address.is_none()
         && read.host.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
     Checked {
         reach,
-        unsafe_because: unsafe_because.or(odd.then_some("has a host that is no address")),
+        unsafe_because: unsafe_because.or(odd.then_some("has an invalid host")),
         sensitive_param: sensitive_param(read.rest),
         host: address.map_or(read.host, |address| address.to_string()),
     }

@@ -1,4 +1,4 @@
-//! Whether the value of a variable makes other programs run something, by what the table says of its name.
+//! Whether the value of a variable makes other programs run code, by what the table says of its name.
 
 use super::glob;
 use super::table::{Each, VariableSpec};

@@ -1,7 +1,7 @@
-//! What crosses between an agent and whoever watches it: commands, events, approvals, questions, items, rewinds.
+//! What an agent and its clients exchange: commands, events, approvals, questions, items, rewinds.
 //!
-//! A leaf with one serde form. Enums are `{"type": NAME, "data": …}` where they carry data (`data` is left out otherwise),
-//! names are snake case. [`VERSION`] counts up when a reader of the last one could misread something.
+//! A leaf with one serde form. Enums are `{"type": NAME, "data": …}` if they carry data (without `data` otherwise),
+//! names are snake case. [`VERSION`] increases when an older reader could misread something.
 
 mod approval;
 mod command;

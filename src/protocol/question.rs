@@ -1,4 +1,4 @@
-//! What the model asks the person, and its plan.
+//! What the model asks the user, and its plan.
 
 use serde::{Deserialize, Serialize};
 

@@ -23,7 +23,7 @@ async fn run(text: &str, exec: &Exec, cwd: PathBuf, replies: &mpsc::Sender<Msg>)
         .prefix("prompt-")
         .suffix(".md")
         .tempfile()
-        .map_err(|error| format!("no file for the editor in the temporary folder: {error}"))?;
+        .map_err(|error| format!("could not create a temporary file for the editor: {error}"))?;
     let failed = |error: std::io::Error| format!("{}: {error}", file.path().display());
     // A file of text ends with a line end: editors say so when it does not.
     tokio::fs::write(file.path(), format!("{}\n", text.trim_end_matches('\n'))).await.map_err(failed)?;
@@ -46,9 +46,9 @@ async fn run(text: &str, exec: &Exec, cwd: PathBuf, replies: &mpsc::Sender<Msg>)
             String::from_utf8(bytes).map_err(|_| format!("{editor} wrote text that is not UTF-8"))
         }
         Waited::Finished(done) if done.exit.code == NOT_FOUND => {
-            Err(format!("{editor} was not found; set VISUAL or EDITOR to your editor"))
+            Err(format!("{editor} not found; set VISUAL or EDITOR"))
         }
-        Waited::Finished(done) => Err(format!("{editor} ended with exit {}", done.exit.code)),
+        Waited::Finished(done) => Err(format!("{editor} exited with {}", done.exit.code)),
         Waited::Moved(_) => Err(format!("{editor} was sent to the background")),
     }
 }

@@ -21,10 +21,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// The longest wait for the last writes at the end.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3);
+const SHUTDOWN_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// What the loop does after an effect.
-pub enum Then {
+pub enum ControlFlow {
     GoOn,
     /// A fact that is known at once.
     Tell(Msg),
@@ -38,7 +38,7 @@ pub enum Then {
 }
 
 /// The hands of the screen: senders and running loads.
-pub struct Hands {
+pub struct EffectRunner {
     exec: Exec,
     store: Store,
     context: Context,
@@ -60,7 +60,7 @@ pub struct Hands {
     tabs: Arc<Mutex<OpenTabs>>,
 }
 
-impl Hands {
+impl EffectRunner {
     /// Hands for these workers.
     pub fn new(context: &Context, replies: mpsc::Sender<Msg>) -> Self {
         let services = context.engine.services();
@@ -118,7 +118,7 @@ impl Hands {
     }
 
     /// Carries out one effect.
-    pub fn carry_out(&mut self, effect: Effect, frames: &mut Frames, model: &Model) -> Then {
+    pub fn carry_out(&mut self, effect: Effect, frames: &mut Frames, model: &Model) -> ControlFlow {
         match effect {
             Effect::Agent(order) => {
                 if let Some(session) = &model.tab.of {
@@ -129,7 +129,7 @@ impl Hands {
             Effect::Open { tab, opens, cwd, model, parent } => {
                 let model = model.or_else(|| self.context.spec.model.clone());
                 let spec = SessionSpec { opens, cwd: cwd.into(), model, parent, ..self.context.spec.clone() };
-                return Then::Tell(Msg::Bound(tab, self.context.engine.open(spec)));
+                return ControlFlow::Tell(Msg::Bound(tab, self.context.engine.open(spec)));
             }
             Effect::Close { session, cleared } => self.context.engine.close(&session, cleared),
             Effect::SaveTabs(sessions) => {
@@ -145,7 +145,7 @@ impl Hands {
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
             }
-            Effect::Load(LoadRequest::Demo) => return Then::Leave { code: 0, demo: true },
+            Effect::Load(LoadRequest::Demo) => return ControlFlow::Leave { code: 0, demo: true },
             Effect::Load(
                 request @ (LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::UseServer { .. }),
             ) => {
@@ -172,14 +172,14 @@ impl Hands {
             Effect::Mouse(on) => self.write(frames, Guard::mouse(on)),
             Effect::Repaint => {
                 if let Err(error) = frames.clear() {
-                    tracing::warn!("the screen could not be cleared: {error}");
+                    tracing::warn!("could not clear the screen: {error}");
                 }
-                return Then::Redraw;
+                return ControlFlow::Redraw;
             }
-            Effect::Suspend => return Then::Suspend,
-            Effect::Quit(code) => return Then::Leave { code, demo: false },
+            Effect::Suspend => return ControlFlow::Suspend,
+            Effect::Quit(code) => return ControlFlow::Leave { code, demo: false },
         }
-        Then::GoOn
+        ControlFlow::GoOn
     }
 
     /// Comes back when the earliest wake-up is due; never when none was asked for.
@@ -198,7 +198,7 @@ impl Hands {
         let key = std::mem::discriminant(&request);
         let session = model.tab.of.clone();
         let (context, replies) = (self.context.of(session.as_ref()), self.replies.clone());
-        let facts = loads::Facts::of(model, self.store.clone(), self.exec.clone());
+        let facts = loads::Facts::of(model, self.store.clone());
         if let LoadRequest::Paths { word } = request {
             let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));
             return self.replace(key, task);
@@ -255,7 +255,7 @@ impl Hands {
 
     fn write(&self, frames: &mut Frames, sequence: &str) {
         if let Err(error) = frames.send(sequence) {
-            tracing::warn!("the terminal did not take a sequence: {error}");
+            tracing::warn!("could not write to the terminal: {error}");
         }
     }
 
@@ -277,8 +277,8 @@ impl Hands {
             }
             self.store.close().await;
         };
-        if tokio::time::timeout(PATIENCE, work).await.is_err() {
-            tracing::warn!("left before everything was written");
+        if tokio::time::timeout(SHUTDOWN_WAIT, work).await.is_err() {
+            tracing::warn!("quit before everything was written");
         }
         self.login.leave();
         lock(&self.tabs).close();

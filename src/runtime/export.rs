@@ -1,4 +1,4 @@
-//! `/export`: a session as a file. Without a path of the person's it goes to the home folder of this program: a session may
+//! `/export`: a session as a file. Without a path of the user's it goes to the home folder of this program: a session may
 //! hold what does not belong into a repository.
 
 use super::loads::Facts;
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 pub async fn export(argument: &str, paths: &Paths, facts: &Facts) -> String {
     let Some(session) = &facts.session else { return "no session is open".into() };
     let (format, path) = target(argument, &session.id.0, &paths.exports(), &facts.cwd);
-    let text = match crate::cli::sessions::export_text(&facts.store, &session.id, &format).await {
+    let text = match crate::report::sessions::export_text(&facts.store, &session.id, &format).await {
         Ok(text) => text,
-        Err(error) => return format!("{error:#}"),
+        Err(error) => return format!("{error}"),
     };
     let own = path.starts_with(paths.exports());
     let to = path.clone();
@@ -21,9 +21,9 @@ pub async fn export(argument: &str, paths: &Paths, facts: &Facts) -> String {
     match written.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
         Ok(()) => format!("written to {}", path.display()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            format!("{} is there already and was left as it is: name another file", path.display())
+            format!("{} already exists: name another file", path.display())
         }
-        Err(error) => format!("{} could not be written: {error}", path.display()),
+        Err(error) => format!("could not write {}: {error}", path.display()),
     }
 }
 

@@ -11,14 +11,14 @@ pub async fn image(path: Option<String>, cwd: &Path) -> Result<Image, String> {
     let bytes = match path {
         Some(path) => {
             let file = cwd.join(crate::config::paths::expand_home(&path));
-            tokio::fs::read(&file).await.map_err(|error| format!("{} could not be read: {error}", file.display()))?
+            tokio::fs::read(&file).await.map_err(|error| format!("could not read {}: {error}", file.display()))?
         }
         None => clipboard().await?,
     };
     if bytes.len() > LIMIT {
-        return Err(format!("the image has {} MB; {} MB is the most", bytes.len() >> 20, LIMIT >> 20));
+        return Err(format!("the image is {} MB; the limit is {} MB", bytes.len() >> 20, LIMIT >> 20));
     }
-    Image::of(&bytes).ok_or_else(|| "that is no PNG, JPEG, GIF or WebP image".into())
+    Image::of(&bytes).ok_or_else(|| "not a PNG, JPEG, GIF or WebP image".into())
 }
 
 async fn clipboard() -> Result<Vec<u8>, String> {
@@ -53,7 +53,7 @@ mod tests {
         let image = image(Some("a.txt".into()), folder.path()).await.unwrap();
         assert_eq!(image.media_type, "image/png");
         std::fs::write(folder.path().join("b.png"), b"not a picture").unwrap();
-        assert!(super::image(Some("b.png".into()), folder.path()).await.unwrap_err().contains("no PNG"));
+        assert!(super::image(Some("b.png".into()), folder.path()).await.unwrap_err().contains("not a PNG"));
         assert!(super::image(Some("none.png".into()), folder.path()).await.unwrap_err().contains("none.png"));
     }
 }

@@ -7,14 +7,13 @@ use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::msg::{LoadReply, ModelChoice};
 use crate::app::{Model, Msg};
 use crate::config::load::{self, Place};
-use crate::config::skin::{self, Listed, Look};
-use crate::exec::Exec;
+use crate::config::skin::{self, Appearance, Listed};
 use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
 use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
-use crate::tools::file::ground::Ground;
+use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::listing::{Listing, listing};
-use crate::tools::offer::Offer;
+use crate::tools::tool_selection::ToolSelection;
 use std::path::PathBuf;
 
 /// What a load may need to know of the screen.
@@ -22,16 +21,15 @@ pub struct Facts {
     pub session: Option<crate::protocol::SessionInfo>,
     pub meter: crate::protocol::Meter,
     pub store: Store,
-    pub exec: Exec,
     pub cwd: PathBuf,
 }
 
 impl Facts {
     /// The facts of now.
-    pub fn of(model: &Model, store: Store, exec: Exec) -> Self {
+    pub fn of(model: &Model, store: Store) -> Self {
         let session = model.tab.session.clone();
         let cwd = session.as_ref().map_or_else(|| PathBuf::from("."), |s| PathBuf::from(&s.cwd));
-        Self { session, meter: model.tab.meter, store, exec, cwd }
+        Self { session, meter: model.tab.meter, store, cwd }
     }
 }
 
@@ -44,19 +42,19 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
         LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
         LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts).await),
-        LoadRequest::Look { skin, theme, save } => look(context, skin, theme, save).await,
+        LoadRequest::Appearance { skin, theme, save } => look(context, skin, theme, save).await,
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());
-            let ground = Ground::of(&context.backends);
+            let ground = RestoreTarget::of(&context.backends);
             let files = crate::agent::rewind::changed(&facts.store, &blobs, &session, (&ground, &facts.cwd)).await;
             match files {
                 Ok(files) => LoadReply::Files { session, files },
                 Err(error) => {
-                    tracing::debug!(%error, "the list of changed files stays as it is");
+                    tracing::debug!(%error, "the list of changed files is unchanged");
                     return None;
                 }
             }
@@ -69,7 +67,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
-        LoadRequest::Report { name, argument } => reports::report(&name, &argument, &context, &facts).await,
+        LoadRequest::Report { report, argument } => reports::report(report, &argument, &context, &facts).await,
         LoadRequest::Prompt { server, prompt, args } => {
             let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();
             LoadReply::Prompt(context.mcp.prompt(&server, &prompt, args).await)
@@ -108,7 +106,7 @@ async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Resul
     let gone = || "that prompt is no longer in the conversation".to_owned();
     let session = facts.session.as_ref().ok_or_else(gone)?;
     let blobs = Blobs::new(context.paths.history());
-    let ground = Ground::of(&context.backends);
+    let ground = RestoreTarget::of(&context.backends);
     let ground = (&ground, facts.cwd.as_path());
     let seen = crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, ground).await;
     seen.map_err(|error| error.to_string())?.ok_or_else(gone)
@@ -184,13 +182,13 @@ async fn try_key(context: &Context, provider: String, key: &str) -> LoadReply {
 }
 
 async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, String> {
-    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} takes no key"))?;
+    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} does not use a key"))?;
     let loaded = fresh(context);
     let env = |name: &str| {
         if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
     };
     let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
-    let mut endpoint = endpoint.ok_or_else(|| format!("{provider} could not be set up with this key"))?;
+    let mut endpoint = endpoint.ok_or_else(|| format!("could not set up {provider} with this key"))?;
     if endpoint.model.is_empty() {
         // Its own list names one that can be tried.
         let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
@@ -227,7 +225,7 @@ async fn ping(endpoint: Endpoint, config: &crate::config::Config) -> Result<Stri
 
 /// Puts a key into `.env`, readable by its owner only.
 fn save_key(context: &Context, provider: &str, key: &str) -> Result<(), String> {
-    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} takes no key"))?;
+    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} does not use a key"))?;
     crate::config::dotenv::set(&context.paths.dotenv(), &variable, key).map_err(|error| error.to_string())
 }
 
@@ -239,7 +237,7 @@ async fn knowledge(context: Context, facts: Facts) -> Knowledge {
     let cwd = facts.cwd;
     let summary = tokio::task::spawn_blocking(move || {
         if let Err(error) = crate::context::skills::extract(&context.paths) {
-            tracing::warn!("bundled skills were not put on disk: {error}");
+            tracing::warn!("could not install the bundled skills: {error}");
         }
         crate::context::Knowledge::read(&context.paths, &context.loaded.config, &cwd, None).summary()
     })
@@ -259,7 +257,7 @@ async fn knowledge(context: Context, facts: Facts) -> Knowledge {
 pub async fn tools(context: &Context, facts: &Facts) -> Listing {
     let registry = context.registry.snapshot();
     let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
-    let offer = Offer::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
+    let offer = ToolSelection::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
     listing(&registry, &offer, &registry.unavailable().await)
 }
 
@@ -269,8 +267,8 @@ async fn look(context: Context, skin: Option<String>, theme: Option<String>, sav
         let asked = skin.clone().or_else(|| theme.clone()).unwrap_or_default();
         let skin_name = skin.clone().unwrap_or_else(|| loaded.config.display.skin.clone());
         let theme_name = theme.clone().unwrap_or_else(|| loaded.config.display.theme.clone());
-        let mut result =
-            Look::load(&skin_name, &theme_name, &context.paths.look_dirs(), context.canvas).map_err(|e| e.to_string());
+        let mut result = Appearance::load(&skin_name, &theme_name, &context.paths.look_dirs(), context.canvas)
+            .map_err(|e| e.to_string());
         if save && result.is_ok() {
             let file = context.paths.config();
             for (key, value) in [("display.skin", skin), ("display.theme", theme)] {
@@ -281,9 +279,9 @@ async fn look(context: Context, skin: Option<String>, theme: Option<String>, sav
                 }
             }
         }
-        LoadReply::Look { name: asked, result }
+        LoadReply::Appearance { name: asked, result }
     };
     tokio::task::spawn_blocking(work)
         .await
-        .unwrap_or_else(|error| LoadReply::Look { name: String::new(), result: Err(error.to_string()) })
+        .unwrap_or_else(|error| LoadReply::Appearance { name: String::new(), result: Err(error.to_string()) })
 }

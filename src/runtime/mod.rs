@@ -1,11 +1,10 @@
-//! The loop of the screen: the only code that awaits for the UI. Waits, drains, updates, runs effects, maybe draws.
+//! The loop of the screen, and the only code that awaits for the UI: wait, drain, update, run effects, maybe draw.
 
 mod diff;
 mod editor;
 mod effects;
 mod export;
 mod extensions;
-mod figures;
 mod frame;
 mod images;
 mod input;
@@ -56,7 +55,7 @@ pub struct FirstTabs {
 }
 
 /// When a frame that was drawn without grammars is drawn again.
-const BETTER: Duration = Duration::from_millis(50);
+const REDRAW_AFTER: Duration = Duration::from_millis(50);
 /// How long queued messages are taken in before a frame is drawn.
 const DRAIN: Duration = Duration::from_millis(4);
 
@@ -71,7 +70,7 @@ pub struct Screen {
     /// Something is drawn that will look better soon (grammars load): another frame then.
     better_at: Option<Instant>,
     /// Orders of the last frame, not yet carried out.
-    owed: Vec<Effect>,
+    pending: Vec<Effect>,
     trace: bool,
     /// The terminal is gone: nobody was asked what goes on.
     hung_up: bool,
@@ -107,7 +106,7 @@ impl Screen {
             caches: HashMap::new(),
             clock: FrameClock::default(),
             better_at: None,
-            owed: Vec::new(),
+            pending: Vec::new(),
             trace,
             hung_up: false,
         };
@@ -123,7 +122,7 @@ impl Screen {
         let cache = self.caches.entry(model.tab.id).or_default();
         let bytes = self.frames.draw(|frame| layout = Some(crate::ui::draw(model, cache, frame)))?;
         self.clock.drawn(Instant::now());
-        self.better_at = cache.wants_frame().then(|| Instant::now() + BETTER);
+        self.better_at = cache.wants_frame().then(|| Instant::now() + REDRAW_AFTER);
         if self.trace {
             tracing::info!(bytes, micros = began.elapsed().as_micros(), "frame");
         }
@@ -134,7 +133,7 @@ impl Screen {
         {
             let read = approvals::reading(&self.model);
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
-            self.owed.extend(effects);
+            self.pending.extend(effects);
             if approvals::reading(&self.model) != read {
                 self.clock.want(Urgency::Input);
             }
@@ -154,7 +153,7 @@ impl Screen {
         trim::later();
         let mut input = Reader::start()?;
         let (replies, mut heard) = mpsc::channel(64);
-        let mut hands = effects::Hands::new(&context, replies);
+        let mut hands = effects::EffectRunner::new(&context, replies);
         let (mcp, engine) = (context.mcp.clone(), context.engine.clone());
         let exec = engine.services().exec.clone();
         let mut servers_changed = mcp.changes();
@@ -162,21 +161,21 @@ impl Screen {
         let opened = engine.open(SessionSpec { opens: tabs.first, ..context.spec.clone() });
         self.take_in(Msg::Bound(self.model.tab.id, opened), Urgency::Background);
         let start = crate::app::start(&mut self.model);
-        self.owed.extend(start);
+        self.pending.extend(start);
         let mut behind = Vec::new();
         crate::app::tabs::restore(&mut self.model, &mut behind, tabs.behind);
-        self.owed.extend(behind);
+        self.pending.extend(behind);
         if let Some(text) = first {
-            self.owed.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
+            self.pending.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
         }
         loop {
-            let owed = std::mem::take(&mut self.owed);
-            for effect in owed {
+            let pending = std::mem::take(&mut self.pending);
+            for effect in pending {
                 match hands.carry_out(effect, &mut self.frames, &self.model) {
-                    effects::Then::GoOn => {}
-                    effects::Then::Tell(msg) => self.take_in(msg, Urgency::Input),
-                    effects::Then::Redraw => self.clock.want(Urgency::Input),
-                    effects::Then::Suspend => {
+                    effects::ControlFlow::GoOn => {}
+                    effects::ControlFlow::Tell(msg) => self.take_in(msg, Urgency::Input),
+                    effects::ControlFlow::Redraw => self.clock.want(Urgency::Input),
+                    effects::ControlFlow::Suspend => {
                         // The shell reads the terminal itself: nobody else may.
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
@@ -188,7 +187,7 @@ impl Screen {
                         signals = Signals::new()?;
                         self.take_in(msg, Urgency::Input);
                     }
-                    effects::Then::Leave { code, demo } => {
+                    effects::ControlFlow::Leave { code, demo } => {
                         // The agent may be waiting for a machine that is on its way.
                         engine.give_up_backends();
                         hands.leave(&mut workers, &mut heard).await;
@@ -210,12 +209,12 @@ impl Screen {
             if self.clock.due(Instant::now()).is_some_and(|at| at <= Instant::now()) {
                 if let Err(error) = self.draw() {
                     // The terminal is gone: leave the orderly way, with drafts and sessions saved.
-                    tracing::warn!("the terminal took no frame: {error}");
+                    tracing::warn!("could not draw a frame: {error}");
                     self.hang_up(&exec);
                     self.take_in(Msg::Terminated, Urgency::Background);
                     self.clock.drawn(Instant::now());
                 }
-                if !self.owed.is_empty() {
+                if !self.pending.is_empty() {
                     continue;
                 }
             }
@@ -272,7 +271,7 @@ impl Screen {
         let behind = matches!(&msg, Msg::Of(session, _) if self.model.tab.of.as_ref() != Some(session));
         let before = behind.then(|| chrome(&self.model));
         let effects = update(&mut self.model, crate::agent::now(), msg);
-        self.owed.extend(effects);
+        self.pending.extend(effects);
         // What streams in a tab behind this one is not seen.
         if before.is_none_or(|before| before != chrome(&self.model)) {
             self.clock.want(urgency);

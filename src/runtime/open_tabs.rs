@@ -3,8 +3,9 @@
 //! Each window has a list and a lock in `HERMES_HOME/run`. A list whose lock nobody holds is of a window that was killed; one
 //! that is left in order becomes the last list, which `hermes -c --all` opens.
 
-use crate::config::paths::{Paths, ensure_dir, write_atomic};
-use crate::config::remove;
+use crate::config::paths::Paths;
+use crate::fs::remove;
+use crate::fs::{ensure_dir, write_atomic};
 use crate::protocol::SessionId;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};

@@ -40,7 +40,7 @@ async fn asked(context: &Context, base_url: String, key: &str) -> Result<Server,
     config.model.base_url = base_url.clone();
     config.model.api_key = key.to_owned();
     let endpoint = endpoint::available(&config, &|_| None).into_iter().next();
-    let endpoint = endpoint.ok_or_else(|| ServerRefused::Other(format!("{base_url} cannot be used as an address")))?;
+    let endpoint = endpoint.ok_or_else(|| ServerRefused::Other(format!("{base_url} is not a usable address")))?;
     match catalog::list_models(&endpoint, &http, &context.paths.cache(), true).await {
         Ok(models) if models.is_empty() => Err(ServerRefused::NoList(base_url)),
         Ok(models) => {
@@ -52,7 +52,7 @@ async fn asked(context: &Context, base_url: String, key: &str) -> Result<Server,
             // Something speaks there: a list is not what every server has.
             ErrorKind::Malformed | ErrorKind::ModelNotFound | ErrorKind::BadRequest => ServerRefused::NoList(base_url),
             ErrorKind::Network | ErrorKind::Stalled => {
-                ServerRefused::Other(format!("nothing answers at {base_url}; start the server, or correct the address"))
+                ServerRefused::Other(format!("no answer from {base_url}; start the server, or fix the address"))
             }
             _ => ServerRefused::Other(error.message),
         }),

@@ -15,9 +15,9 @@ use tokio::sync::{Notify, mpsc};
 /// Matches that are told.
 const SHOWN: usize = 50;
 /// Entries of the index: a larger tree is known in part.
-const MOST: usize = 200_000;
+const MAX_PATHS: usize = 200_000;
 /// How long a walk may take.
-const PATIENCE: Duration = Duration::from_secs(4);
+const WALK_LIMIT: Duration = Duration::from_secs(4);
 /// An index older than this is read again, behind the answer.
 const FRESH: Duration = Duration::from_secs(3);
 /// Entries between two looks whether a newer word was asked for.
@@ -130,7 +130,7 @@ impl Paths {
 
 impl Shared {
     fn read(&self, root: PathBuf, given_up: &Arc<AtomicBool>) {
-        let stop = Instant::now() + PATIENCE;
+        let stop = Instant::now() + WALK_LIMIT;
         let flag = Arc::clone(given_up);
         let entries = walk(&root, move || flag.load(Ordering::Relaxed) || Instant::now() > stop);
         let mut index = lock(&self.index);
@@ -158,7 +158,7 @@ fn walk(root: &Path, ends: impl Fn() -> bool + Send + Sync + 'static) -> Vec<Box
     builder.hidden(false).require_git(false).filter_entry(wanted);
     let mut found = Vec::new();
     for entry in builder.build().filter_map(Result::ok) {
-        if found.len() >= MOST {
+        if found.len() >= MAX_PATHS {
             break;
         }
         let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else { continue };

@@ -1,4 +1,4 @@
-//! Rules for the screen: the list, a command tried, a rule taken back, the audit log.
+//! Rules for the screen: the list, a command tried, a rule taken back.
 
 use super::Context;
 use super::loads::Facts;
@@ -7,13 +7,9 @@ use crate::app::model::permissions::{Permissions, RuleRow};
 use crate::app::msg::LoadReply;
 use crate::config::load;
 use crate::policy::Intent;
-use crate::store::audit::told::{self, Filter};
 use crate::tools::rulebook as rules;
 use crate::tools::world::LocalWorld;
 use std::sync::Arc;
-
-/// Rows of the log that are shown.
-const ROWS: usize = 200;
 
 /// The rules that hold for the open session.
 pub async fn list(context: &Context, facts: &Facts) -> LoadReply {
@@ -51,7 +47,7 @@ async fn collect(context: &Context, facts: &Facts) -> (Vec<rules::Row>, Vec<Stri
         let rows = rules::collect(&context.paths, &loaded, &session, &made, crate::agent::now());
         let mut problems = rules::warnings(&loaded);
         if !context.policy.changes().is_empty() {
-            let text = "the policy changed on disk: what this list allows does not hold before you took it (/policy)";
+            let text = "the policy changed on disk: this list allows nothing until you accept the change (/policy)";
             problems.insert(0, text.into());
         }
         (rows, problems)
@@ -82,7 +78,7 @@ pub async fn revoke(row: RuleRow, context: &Context, facts: &Facts) -> LoadReply
     let (rows, _) = collect(context, facts).await;
     let same = |now: &&rules::Row| now.rule == row.rule && now.action == row.action && now.place() == row.place;
     let Some(found) = rows.iter().find(same).cloned() else {
-        return LoadReply::Revoked(Err(format!("{} no longer stands in {}", row.rule, row.place)));
+        return LoadReply::Revoked(Err(format!("{} is no longer in {}", row.rule, row.place)));
     };
     let (paths, store) = (context.paths.clone(), facts.store.clone());
     let policy = Arc::clone(&context.policy);
@@ -91,30 +87,4 @@ pub async fn revoke(row: RuleRow, context: &Context, facts: &Facts) -> LoadReply
         Ok(done) => done.map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     })
-}
-
-/// Rows of the audit log that a filter means, as text.
-pub async fn log(argument: &str, facts: &Facts) -> String {
-    let mut filter = match Filter::read(argument) {
-        Ok(filter) => filter,
-        Err(error) => return error.to_string(),
-    };
-    // A screen can be scrolled: more rows than a terminal is given, unless a number is named.
-    if filter.limit == told::ROWS {
-        filter.limit = ROWS;
-    }
-    let faults = match facts.store.audit_verify().await {
-        Ok(found) if found.faults.is_empty() => format!("{} rows, none missing or changed", found.rows),
-        Ok(found) => format!("⚠ the log was changed: {}", found.faults.join("; ")),
-        Err(error) => format!("⚠ {error}"),
-    };
-    let shown = match argument.trim() {
-        "" => format!("/approvals log --{} and words choose rows", told::FILTERS.join(", --")),
-        chosen => format!("only: {chosen}"),
-    };
-    match told::chosen(&facts.store, &filter).await {
-        Ok(rows) if rows.is_empty() && !argument.trim().is_empty() => format!("{faults}\n{shown}\n\nno such row\n"),
-        Ok(rows) => format!("{faults}\n{shown}\n\n{}", told::text(&rows, told::SHORT)),
-        Err(error) => error.to_string(),
-    }
 }

@@ -1,44 +1,38 @@
 //! Text that answers slash commands.
 
+use super::Context;
 use super::loads::Facts;
-use super::{Context, figures};
+use crate::app::effect::Report;
 use crate::app::msg::LoadReply;
-use crate::exec::ProcessState;
 use crate::llm::ToolSchema;
 use crate::protocol::{Item, ItemId, SessionId};
+use crate::report::sessions::export_text;
+use crate::report::{approvals, doctor, figures};
 use crate::text::tokens;
-use crate::tools::offer::Offer;
+use crate::tools::tool_selection::ToolSelection;
 use std::time::{Duration, Instant};
 
 /// The text for a command.
-pub async fn report(name: &str, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
-    let (title, text) = match name {
-        "doctor" => ("Doctor".into(), doctor(context).await),
-        "config" => ("Configuration".into(), config(context)),
-        "tools" => ("Tools".into(), super::loads::tools(context, facts).await.text()),
-        "mcp" => (format!("MCP server {argument}"), super::servers::report(argument, context)),
-        "context" => ("Context".into(), context_report(context, facts).await),
-        "usage" => ("Usage".into(), usage(facts).await),
-        "memory" => ("Memory".into(), memory(context)),
-        "skills" => ("Skills".into(), skills(context)),
-        "processes" => ("Processes".into(), processes(facts)),
-        "approvals" => ("What was decided".into(), super::permissions::log(argument, facts).await),
-        "diff" => ("Changes in this folder".into(), git_diff(facts).await),
-        "export" => ("Export".into(), super::export::export(argument, &context.paths, facts).await),
-        other => (other.to_owned(), format!("nothing is known about /{other}")),
+pub async fn report(report: Report, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
+    let (title, text) = match report {
+        Report::Doctor => ("Doctor".into(), doctor(context).await),
+        Report::Config => ("Configuration".into(), config(context)),
+        Report::Tools => ("Tools".into(), super::loads::tools(context, facts).await.text()),
+        Report::Server => (format!("MCP server {argument}"), super::servers::report(argument, context)),
+        Report::Context => ("Context".into(), context_report(context, facts).await),
+        Report::Usage => ("Usage".into(), usage(facts).await),
+        Report::Memory => ("Memory".into(), memory(context)),
+        Report::Skills => ("Skills".into(), skills(context)),
+        Report::Approvals => ("Approval log".into(), approvals::log(argument, &facts.store).await),
+        Report::Diff => ("Changes in this folder".into(), git_diff(facts).await),
+        Report::Export => ("Export".into(), super::export::export(argument, &context.paths, facts).await),
     };
     LoadReply::Report { title, text }
 }
 
 async fn doctor(context: &Context) -> String {
     let paths = context.paths.clone();
-    let work = move || {
-        let mut out = Vec::new();
-        match crate::cli::doctor::run(&crate::cli::doctor::DoctorArgs::default(), &paths, &mut out) {
-            Ok(_) => String::from_utf8_lossy(&out).into_owned(),
-            Err(error) => format!("the doctor failed: {error:#}"),
-        }
-    };
+    let work = move || doctor::text(&doctor::checked(&paths));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| error.to_string())
 }
 
@@ -86,7 +80,7 @@ async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item
 async fn context_report(context: &Context, facts: &Facts) -> String {
     let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
     let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
-    let offer = Offer::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
+    let offer = ToolSelection::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
     let schemas = offer.offered(&context.registry.snapshot()).schemas;
     let tool = |tool: &ToolSchema| tokens::of_tool(&tool.name, &tool.description, &tool.parameters.to_string());
     let frame = figures::Frame { prompt, tools: (schemas.len(), schemas.iter().map(tool).sum()), from };
@@ -119,24 +113,6 @@ fn skills(context: &Context) -> String {
     skills.iter().map(|skill| format!("{}\n  {}\n", skill.name, skill.description)).collect()
 }
 
-fn processes(facts: &Facts) -> String {
-    let rows = facts.exec.running();
-    if rows.is_empty() {
-        return "no process runs".into();
-    }
-    rows.iter()
-        .map(|p| {
-            let state = match &p.state {
-                ProcessState::Running => "running".to_owned(),
-                ProcessState::NeedsInput => "needs input".to_owned(),
-                ProcessState::Stopped => "stopped".to_owned(),
-                ProcessState::Exited(exit) => format!("exit {}", exit.code),
-            };
-            format!("{}  pid {}  {state}\n  {}\n", p.id.0, p.pid, p.command)
-        })
-        .collect()
-}
-
 /// What git may take to tell what changed.
 const GIT_TIME: Duration = Duration::from_secs(10);
 
@@ -152,8 +128,8 @@ async fn git_diff(facts: &Facts) -> String {
 
 /// A stored session to read.
 pub async fn session(id: &SessionId, facts: &Facts) -> LoadReply {
-    let text = crate::cli::sessions::export_text(&facts.store, id, "md").await;
-    let text = text.unwrap_or_else(|error| format!("session {id} cannot be read: {error:#}"));
+    let text = export_text(&facts.store, id, "md").await;
+    let text = text.unwrap_or_else(|error| format!("session {id} cannot be read: {error}"));
     LoadReply::Report { title: format!("Session {id}"), text }
 }
 

@@ -49,7 +49,7 @@ pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
     let read = move || {
         // What somebody else wrote is started when the person has taken it, not along with something else.
         let Some(loaded) = policy.read_as("", || crate::config::load::load(&sources)) else {
-            return Err("the policy changed on disk; look at it first: /policy".to_owned());
+            return Err("the policy changed on disk; review it first: /policy".to_owned());
         };
         let broken = loaded.warnings.into_iter().find(|warning| {
             // Without a key it is about the whole file.
@@ -136,7 +136,7 @@ pub fn report(name: &str, context: &Context) -> String {
         out.push_str(&format!("warning: {problem}\n"));
     }
     if !status.stderr.trim().is_empty() {
-        out.push_str("\nits standard error ends with\n");
+        out.push_str("\nend of its standard error\n");
         let lines: Vec<&str> = status.stderr.lines().collect();
         for line in lines.iter().skip(lines.len().saturating_sub(20)) {
             out.push_str(&format!("  {}\n", truncate_end(line, STDERR_LINE)));

@@ -2,7 +2,7 @@
 
 use crate::app::model::toolsets::ToolsetRow;
 use crate::tools::listing::{Listing, Row};
-use crate::tools::offer::SEARCH;
+use crate::tools::tool_selection::SEARCH;
 
 /// The toolsets that have tools here, by name. Tools that search for others come by themselves: they are in none.
 pub fn rows(listing: &Listing) -> Vec<ToolsetRow> {
@@ -26,8 +26,8 @@ pub fn rows(listing: &Listing) -> Vec<ToolsetRow> {
 mod tests {
     use super::*;
     use crate::tools::listing::listing;
-    use crate::tools::offer::Offer;
     use crate::tools::registry::Registry;
+    use crate::tools::tool_selection::ToolSelection;
     use crate::tools::toolset::Choice;
     use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ mod tests {
     fn sets_are_counted_and_say_why_they_cannot_be_used() {
         let registry = Registry::builtin();
         let choice = Choice { disabled: vec!["todo".into()], ..Choice::default() };
-        let offer = Offer::new(choice, Default::default(), BTreeMap::new());
+        let offer = ToolSelection::new(choice, Default::default(), BTreeMap::new());
         let missing = ["terminal", "process"].map(|name| (name.to_owned(), "no shell".to_owned()));
         let listing = listing(&registry.snapshot(), &offer, &BTreeMap::from(missing));
         let rows = rows(&listing);

@@ -1,4 +1,4 @@
-//! Notices that somebody else changed the configuration or logged in to a server. It looks when something happens anyway
+//! Notices that someone else changed the configuration or logged in to a server. It looks when something happens anyway
 //! (a key, a focus, an event of the agent), so that nothing runs while the program is idle.
 
 use super::Context;

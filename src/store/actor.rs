@@ -109,7 +109,7 @@ pub(super) fn run(
 }
 
 fn refuse(home: &std::path::Path, opened: &watch::Sender<Option<Opened>>, why: &str) {
-    let warning = format!("sessions are not saved: the store in {} could not start: {why}", home.display());
+    let warning = format!("sessions are not saved: could not start the store in {}: {why}", home.display());
     opened.send_replace(Some(Opened { path: String::new(), warning: Some(warning) }));
 }
 
@@ -168,7 +168,7 @@ fn index_some(db: &mut Db) -> bool {
         }
         Err(error) => {
             // Nothing is lost: a search tries again and then tells.
-            tracing::warn!(%error, "the search index does not follow");
+            tracing::warn!(%error, "the search index is behind");
             db.unindexed = false;
             false
         }
@@ -179,5 +179,5 @@ fn finish(db: &mut Db) {
     live::write_streams(db);
     while db.unindexed && index_some(db) {}
     live::leave(db);
-    super::keep::sync(db);
+    super::durability::sync(db);
 }

@@ -77,12 +77,12 @@ impl AuditBy {
     /// For people.
     pub fn words(&self) -> String {
         match self {
-            AuditBy::Policy => "no question needed".into(),
+            AuditBy::Policy => "no approval needed".into(),
             AuditBy::Rule(rules) => format!("by rule: {}", rules.join("; ")),
             AuditBy::Person(answer) => format!("by you: {answer}"),
-            AuditBy::Yolo => "yolo: not asked".into(),
+            AuditBy::Yolo => "yolo: did not ask".into(),
             AuditBy::Smart => "by the auxiliary model".into(),
-            AuditBy::Nobody => "nobody answered".into(),
+            AuditBy::Nobody => "no answer".into(),
             AuditBy::Hook => "by a hook".into(),
         }
     }
@@ -204,7 +204,7 @@ impl Store {
             let record = make();
             if let Err(error) = append(db, &record) {
                 let body = serde_json::to_string(&record).unwrap_or_default();
-                tracing::error!(%error, record = %body, "a row of the audit log was not saved");
+                tracing::error!(%error, record = %body, "could not save a row of the audit log");
                 db.shared
                     .set_trouble(Some(format!("the audit log is not saved: {error}; its rows go to the log file")));
             } else if db.in_memory {
@@ -353,7 +353,7 @@ fn verify(conn: &Connection) -> rusqlite::Result<Verified> {
         found.faults.push(format!("rows {} to {} are missing at the end", end + 1, head.unwrap_or(0)));
     }
     if head.unwrap_or(0) < end {
-        found.faults.push(format!("rows after {} were not added by this program", head.unwrap_or(0)));
+        found.faults.push(format!("rows after {} were not written by this program", head.unwrap_or(0)));
     }
     Ok(found)
 }
@@ -433,7 +433,7 @@ mod tests {
             ("DELETE FROM audit", "rows 1 to 5 are missing at the end"),
             (
                 "INSERT INTO audit SELECT 6, at, session, body, hash FROM audit WHERE key = 5",
-                "rows after 5 were not added",
+                "rows after 5 were not written",
             ),
         ] {
             let home = tempfile::tempdir().expect("a folder");

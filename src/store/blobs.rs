@@ -1,6 +1,6 @@
 //! Bytes of files as they were, in a folder of their own, each named by its hash. Private: they may hold secrets.
 
-use crate::config::remove;
+use crate::fs::remove;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// Larger files are not kept (`checkpoints.max_file_size_mb` of Python Hermes).
 pub const LARGEST: u64 = 10 * 1024 * 1024;
 /// Bytes of the whole folder; the oldest go first (`checkpoints.max_total_size_mb` of Python Hermes).
-const MOST: u64 = 500 * 1024 * 1024;
+const MAX_TOTAL_BYTES: u64 = 500 * 1024 * 1024;
 /// How long bytes are kept that nobody kept again.
 const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
@@ -87,7 +87,7 @@ impl Blobs {
 
     /// Removes what is too old, and the oldest while the folder is too large. Returns the number of files removed.
     pub fn sweep(&self) -> io::Result<usize> {
-        self.sweep_to(SystemTime::now(), AGE, MOST)
+        self.sweep_to(SystemTime::now(), AGE, MAX_TOTAL_BYTES)
     }
 
     fn sweep_to(&self, now: SystemTime, age: Duration, most: u64) -> io::Result<usize> {
@@ -118,7 +118,7 @@ impl Blobs {
             match self.remove(&path) {
                 Ok(gone) => removed += usize::from(gone),
                 Err(error) => {
-                    tracing::warn!(%error, "a file of the history stays");
+                    tracing::warn!(%error, "could not remove a history file");
                     continue;
                 }
             }
@@ -151,7 +151,7 @@ mod tests {
         let name = blobs.keep(b"old").unwrap();
         fs::write(blobs.folder.join("notes"), "mine").unwrap();
         let later = SystemTime::now() + AGE + Duration::from_secs(60);
-        assert_eq!(blobs.sweep_to(later, AGE, MOST).unwrap(), 1);
+        assert_eq!(blobs.sweep_to(later, AGE, MAX_TOTAL_BYTES).unwrap(), 1);
         assert!(!blobs.has(&name) && blobs.folder.join("notes").exists());
     }
 

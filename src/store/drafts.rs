@@ -1,4 +1,4 @@
-//! What the person typed: drafts and queued prompts by session or folder, and the history of prompts.
+//! What the user typed: drafts and queued prompts by session or folder, and the history of prompts.
 
 use super::QueuedPrompt;
 use super::db::Db;
@@ -50,7 +50,7 @@ pub(super) fn load_queue(db: &Db, session: Option<&SessionId>, cwd: &str) -> Res
         return Ok(Vec::new());
     }
     Ok(serde_json::from_str(&text).unwrap_or_else(|error| {
-        tracing::warn!(%error, "queued prompts could not be read");
+        tracing::warn!(%error, "could not read queued prompts");
         // As written by a version that keeps more than this one reads: the words at least come back.
         vec![QueuedPrompt { text, images: Vec::new() }]
     }))

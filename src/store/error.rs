@@ -34,7 +34,7 @@ fn near_words(near: &[String]) -> String {
     if near.is_empty() {
         "; `hermes sessions list` shows what there is".to_owned()
     } else {
-        format!("; near: {}", near.join(", "))
+        format!("; similar: {}", near.join(", "))
     }
 }
 
@@ -43,10 +43,10 @@ impl StoreError {
         let remedy = match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => "free some disk space",
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-                "make the folder and the file writable for you"
+                "make the folder and the file writable"
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                "another hermes is writing; try again, or end it"
+                "another hermes is writing; try again, or quit it"
             }
             Some(ErrorCode::SystemIoFailure) => "check the disk and its free space",
             _ => "run `hermes sessions repair`",

@@ -5,7 +5,7 @@ use super::db::Db;
 use super::error::StoreError;
 use super::{
     Imported, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats, StoreJob,
-    StoreReply, drafts, index, items, jobs, keep, resolve, resume, search, sessions, transfer,
+    StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
 };
 use crate::protocol::{Item, ItemId, SessionId};
 use std::collections::BTreeMap;
@@ -81,10 +81,10 @@ impl Store {
                 // A queue that is full is rare: this one waits its turn beside.
                 match tokio::runtime::Handle::try_current() {
                     Ok(here) => drop(here.spawn(async move { orders.send(order).await.is_ok() })),
-                    Err(_) => tracing::error!("a job for the store was lost: its queue is full"),
+                    Err(_) => tracing::error!("lost a job for the store: its queue is full"),
                 }
             }
-            Err(mpsc::error::TrySendError::Closed(_)) => tracing::error!("a job for the store was lost: it is closed"),
+            Err(mpsc::error::TrySendError::Closed(_)) => tracing::error!("lost a job for the store: it is closed"),
         }
     }
 
@@ -308,18 +308,18 @@ impl Store {
 
     /// Figures over all sessions.
     pub async fn stats(&self) -> Result<Stats, StoreError> {
-        self.ask(|db| keep::stats(db)).await
+        self.ask(|db| durability::stats(db)).await
     }
 
     /// Takes in journals, checks, and saves what a damaged database still holds.
     pub async fn repair(&self) -> Result<Repaired, StoreError> {
-        self.ask(keep::repair).await
+        self.ask(durability::repair).await
     }
 
     /// What is saved now survives a power loss when this returns; for the end of a turn.
     pub async fn sync(&self) -> Result<(), StoreError> {
         self.ask(|db| {
-            keep::sync(db);
+            durability::sync(db);
             Ok(())
         })
         .await

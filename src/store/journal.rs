@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::{NewSession, items, sessions};
-use crate::config::remove;
+use crate::fs::remove;
 use crate::protocol::{Item, ItemId, SessionId};
 use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let glued = if last == [b'\n'] { "" } else { "\n" };
     put(&file, format!("{glued}{text}").as_bytes()).inspect_err(|_| {
         if let Err(error) = file.set_len(length) {
-            tracing::warn!(%error, path = %path.display(), "half a line stays in the journal");
+            tracing::warn!(%error, path = %path.display(), "the journal contains a partial line");
         }
     })
 }
@@ -151,7 +151,7 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
             }
         }
     }
-    let moved = db.write("take in the journal", |tx| {
+    let moved = db.write("import the journal", |tx| {
         let mut moved = 0;
         for entry in entries {
             moved += u64::from(place(tx, entry)?);
@@ -165,7 +165,7 @@ fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
                 let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&kept);
                 file.and_then(|file| put(&file, &bad))
                     .map_err(|error| StoreError::file("keep unreadable lines of the journal in", &kept, &error))?;
-                tracing::warn!(path = %kept.display(), "lines of the journal could not be read; they are kept there");
+                tracing::warn!(path = %kept.display(), "could not read some journal lines; they are kept there");
             }
             remove::file(remove::File::Journal, &db.home, &claimed)
                 .map_err(|error| StoreError::file("remove the journal", &claimed, &error.into()))?;

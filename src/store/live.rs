@@ -66,7 +66,7 @@ pub(super) fn leave(db: &mut Db) {
         tx.execute("DELETE FROM live WHERE pid = ?1 AND born = ?2", (pid, born))
     });
     if let Err(error) = left {
-        tracing::debug!(%error, "sessions stay marked as open; the next program sees that this one is gone");
+        tracing::debug!(%error, "sessions stay marked as open; the next program sees that this one has exited");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sessions in SQLite: an actor thread that owns the one connection. Items are appended, never rewritten.
+//! Sessions in SQLite: an actor thread owns the one connection. Items are appended, never rewritten.
 //!
 //! Owns: schema, durability, full-text search, drafts. Does not own: what an item means to the model.
 
@@ -7,13 +7,13 @@ pub mod audit;
 mod blobs;
 mod db;
 mod drafts;
+mod durability;
 mod error;
 mod handle;
 mod index;
 mod items;
 mod jobs;
 mod journal;
-mod keep;
 mod live;
 mod open;
 mod query;

@@ -110,7 +110,7 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
         // Said when the second file is made: afterwards it is no news.
         if !second.exists() {
             notes.push(format!(
-                "{} was not made by this program and is left as it is; sessions are kept in {SECOND} beside it",
+                "{} belongs to another program; sessions are saved next to it in {SECOND}",
                 path.display()
             ));
         }
@@ -124,7 +124,7 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
     for spare in spares(home) {
         match attempt(&spare) {
             Ok(conn) => {
-                notes.push(format!("sessions are kept in {}", spare.display()));
+                notes.push(format!("sessions are saved in {}", spare.display()));
                 return Ok((conn, spare));
             }
             Err(Refused::Place(why)) => return Err((spare, why)),
@@ -138,9 +138,9 @@ fn told(path: &Path, refused: &Refused) -> String {
     let path = path.display();
     match refused {
         Refused::Damaged(why) => {
-            format!("{path} is damaged ({why}) and is kept; `hermes sessions repair` saves what is readable")
+            format!("{path} is damaged ({why}); recover it with `hermes sessions repair`")
         }
-        Refused::Newer(version) => format!("{path} has schema {version}, made by a newer hermes: update this one"),
+        Refused::Newer(version) => format!("{path} has schema {version} from a newer hermes: update this one"),
         Refused::Place(why) => format!("{path}: {why}"),
     }
 }
@@ -247,7 +247,7 @@ pub(super) fn memory(path: &Path, notes: &mut Vec<String>) -> rusqlite::Result<C
         let small = fs::metadata(path).is_ok_and(|about| about.len() <= COPY_LIMIT);
         let copied = if small { copy_from(&mut conn, path) } else { Ok(false) };
         if !matches!(copied, Ok(true)) {
-            notes.push("earlier sessions can't be shown".to_owned());
+            notes.push("cannot show earlier sessions".to_owned());
         }
     }
     Ok(conn)

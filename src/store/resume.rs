@@ -9,9 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::collections::BTreeMap;
 
 /// What a tool call without a result is told to have come to.
-pub const INTERRUPTED_RESULT: &str =
-    "[interrupted: the program ended before this call did; what it had done by then is unknown]";
-const INTERRUPTED_NOTE: &str = "the program ended while this turn ran";
+pub const INTERRUPTED_RESULT: &str = "[interrupted: the program exited before this call did; its effects are unknown]";
+const INTERRUPTED_NOTE: &str = "the program exited during this turn";
 
 /// Opens a session for work. On a disk that takes nothing the same is returned without being kept.
 ///
@@ -158,7 +157,7 @@ fn log_loose_ends(tx: &Transaction<'_>, session: &SessionId, key: i64, readers: 
                 kind: Kind::Call,
                 what: audit::bounded(&what(&call.args)),
                 by: AuditBy::Nobody,
-                why: "the program ended: whether this was answered or done is not known".into(),
+                why: "the program exited: outcome unknown".into(),
                 ..row
             },
         };

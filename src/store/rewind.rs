@@ -290,9 +290,9 @@ fn settled(db: &mut Db) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::File {
-        doing: "take in",
+        doing: "import",
         path: db.home.join(super::journal::FOLDER).display().to_string(),
-        reason: "the database takes no items now".to_owned(),
+        reason: "the database accepts no items now".to_owned(),
         remedy: "free some disk space and try again",
     })
 }
@@ -301,16 +301,14 @@ impl Store {
     /// Writes down changes of files before they are made; returns their keys.
     pub async fn record_changes(&self, session: &SessionId, changes: Vec<FileChange>) -> Result<Vec<i64>, StoreError> {
         let session = session.clone();
-        self.ask(move |db| {
-            sessions::change(db, "keep the history of files", &session, |tx, key| record(tx, key, &changes))
-        })
-        .await
+        self.ask(move |db| sessions::change(db, "save the file history", &session, |tx, key| record(tx, key, &changes)))
+            .await
     }
 
     /// Forgets changes that did not happen after all.
     pub async fn forget_changes(&self, keys: Vec<i64>) -> Result<(), StoreError> {
         self.ask(move |db| {
-            db.write("keep the history of files", |tx| {
+            db.write("save the file history", |tx| {
                 let mut forget = tx.prepare_cached("DELETE FROM changes WHERE key = ?1")?;
                 keys.iter().try_for_each(|key| forget.execute([key]).map(drop))
             })
@@ -324,7 +322,7 @@ impl Store {
             return Ok(());
         }
         self.ask(move |db| {
-            db.write("keep the history of files", |tx| {
+            db.write("save the file history", |tx| {
                 let mut settle = tx.prepare_cached("UPDATE changes SET after = ?2 WHERE key = ?1")?;
                 moved.iter().try_for_each(|(key, after)| settle.execute((key, after)).map(drop))
             })

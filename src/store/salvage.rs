@@ -1,7 +1,7 @@
 //! Reads what can be read of a damaged database and puts it into a sound one.
 
+use super::durability::beside;
 use super::error::StoreError;
-use super::keep::beside;
 use super::{db, items, open};
 use crate::protocol::SessionId;
 use rusqlite::types::{Type, Value};

@@ -6,7 +6,7 @@ use super::error::StoreError;
 /// Before the name, so that nothing else in the table is meant.
 const PREFIX: &str = "used:";
 /// Names that are told; there are fewer actions than that.
-const MOST: i64 = 1000;
+const MAX_NAMES: i64 = 1000;
 
 /// Keeps the number of a command.
 pub(super) fn save(db: &mut Db, name: &str, rank: i64) -> Result<(), StoreError> {
@@ -24,7 +24,7 @@ pub(super) fn load(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
             "SELECT substr(name, length(?1) + 1), value FROM state WHERE substr(name, 1, length(?1)) = ?1
                ORDER BY value DESC LIMIT ?2",
         )?
-        .query_map((PREFIX, MOST), |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map((PREFIX, MAX_NAMES), |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect()
     })
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// OSC 52 is cut off by terminals beyond about this many bytes.
 const OSC52_LIMIT: usize = 74_000;
 /// How long a program may take to accept a text.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PROGRAM_LIMIT: Duration = Duration::from_secs(3);
 
 /// The sequence that offers a text to the terminal; `None`: it is too long for that. Terminals do not answer it.
 pub fn offer(text: &str) -> Option<String> {
@@ -47,11 +47,11 @@ pub fn copy(text: &str, offered: bool) -> Result<String, String> {
 /// What can be said of a copy.
 fn known(program: Option<&str>, tmux: bool, offered: bool) -> Result<String, String> {
     match (program, tmux, offered) {
-        (Some(program), true, _) => Ok(format!("copied with {program} and to the buffer of tmux")),
+        (Some(program), true, _) => Ok(format!("copied with {program} and to the tmux buffer")),
         (Some(program), false, _) => Ok(format!("copied with {program}")),
-        (None, true, _) => Ok("copied to the buffer of tmux: prefix ] pastes it".into()),
+        (None, true, _) => Ok("copied to the tmux buffer: paste with prefix ]".into()),
         (None, false, true) => {
-            Ok("sent to the terminal (OSC 52), which does not say whether it copied it; /export writes a file".into())
+            Ok("sent to the terminal (OSC 52), which may not support it; /export writes a file".into())
         }
         (None, false, false) => {
             Err("not copied: the text is too long for the terminal's clipboard; install wl-copy or xclip".into())
@@ -84,7 +84,7 @@ fn pipe(program: &str, args: &[&str], text: &str) -> bool {
 
 /// How a program ended; `None`: it has not.
 fn has_succeeded(child: &mut Child) -> Option<bool> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + PROGRAM_LIMIT;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status.success()),
@@ -102,10 +102,10 @@ mod tests {
     fn a_copy_is_told_as_far_as_it_is_known() {
         for (program, tmux, offered, want) in [
             (Some("wl-copy"), false, true, Ok("copied with wl-copy")),
-            (Some("xclip"), true, true, Ok("copied with xclip and to the buffer of tmux")),
-            (None, true, true, Ok("copied to the buffer of tmux: prefix ] pastes it")),
-            (None, true, false, Ok("copied to the buffer of tmux: prefix ] pastes it")),
-            (None, false, true, Ok("sent to the terminal (OSC 52), which does not say")),
+            (Some("xclip"), true, true, Ok("copied with xclip and to the tmux buffer")),
+            (None, true, true, Ok("copied to the tmux buffer: paste with prefix ]")),
+            (None, true, false, Ok("copied to the tmux buffer: paste with prefix ]")),
+            (None, false, true, Ok("sent to the terminal (OSC 52), which may not")),
             (None, false, false, Err("not copied: the text is too long")),
         ] {
             let told = known(program, tmux, offered);

@@ -1,6 +1,6 @@
-//! The real terminal: taking it, giving it back, what it is asked to send, and one write a frame.
+//! The real terminal: taking it over, restoring it, and one write per frame.
 //!
-//! Uses crossterm and nothing of ours.
+//! Uses crossterm and none of our other rooms.
 
 mod clipboard;
 mod frame;

@@ -46,7 +46,7 @@ impl Reader {
                 None => read(&io::stdin(), &told, &tx),
             };
             if let Err(error) = read {
-                tracing::warn!("the terminal cannot be read: {error}");
+                tracing::warn!("could not read the terminal: {error}");
             }
             // Nobody listens when the reader was dropped instead of stopped.
             let _ = end.send(());

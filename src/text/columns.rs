@@ -1,4 +1,4 @@
-//! Names that a program set in columns for a very wide terminal, as `ls` does, set anew for a narrower one.
+//! Names that a program set in columns for a very wide terminal, as `ls` does, set again for a narrower one.
 
 use super::width::grapheme_width;
 use super::{Line, Role, Span};

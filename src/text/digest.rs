@@ -180,7 +180,7 @@ impl Digest {
             };
             let which = if self.found.len() >= ALARMS { "the first lines of it" } else { "lines of it" };
             // Writing to a string cannot fail.
-            let _ = writeln!(out, "... [{which} that look like {what}, by number:]");
+            let _ = writeln!(out, "... [{which} that look like {what}, by line number:]");
             for found in &self.found {
                 let _ = writeln!(out, "{}", shown(found));
             }

@@ -1,4 +1,4 @@
-//! Styled text without colours: spans carry *roles*, which the view maps through the theme.
+//! Styled text without colours: spans carry *roles*, which the view maps to the theme.
 //!
 //! A leaf: wrapping, Markdown, streaming, highlighting, diffs and terminal screens as data.
 

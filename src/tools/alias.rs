@@ -186,7 +186,7 @@ fn map(ours: Ours, args: &str) -> (&'static str, Mapped) {
         Err(_) if matches!(ours, Ours::Patch) && args.contains("*** Begin Patch") => {
             return (tool, map::patch_text(args.to_owned()));
         }
-        _ => return (tool, Mapped::Unsure("its arguments are no object".into())),
+        _ => return (tool, Mapped::Unsure("its arguments are not an object".into())),
     };
     let mapped = match ours {
         Ours::Shell => map::shell(given),
@@ -218,7 +218,7 @@ pub fn words(written: &str, tool: &str, why: &str, schema: &Value) -> String {
             format!("{name} ({kind}{needed})")
         })
         .collect();
-    format!("there is no tool `{written}` here: use `{tool}` ({why}). Its parameters: {}", fields.join(", "))
+    format!("there is no tool `{written}`: use `{tool}` ({why}). Its parameters: {}", fields.join(", "))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Files of one result; what comes after them is only counted.
-const MOST: usize = 16;
+const MAX_FILES: usize = 16;
 
 /// Keeps the data of a result in files beside what was spilled, and says where they are.
 pub fn keep(output: &mut ToolOutput, folder: &Path, call_id: &str) {
@@ -16,14 +16,14 @@ pub fn keep(output: &mut ToolOutput, folder: &Path, call_id: &str) {
     if all.is_empty() {
         return;
     }
-    let more = all.len().saturating_sub(MOST);
+    let more = all.len().saturating_sub(MAX_FILES);
     let mut notes: Vec<String> = Vec::new();
-    for (number, data) in all.iter().take(MOST).enumerate() {
+    for (number, data) in all.iter().take(MAX_FILES).enumerate() {
         let kind: String = data.media_type.chars().filter(|c| c.is_ascii_graphic()).take(60).collect();
         let size = format::bytes(data.bytes.len() as u64);
         notes.push(match write(&folder.join(file_name(call_id, number, &kind)), &data.bytes) {
-            Ok(path) => format!("{kind}, {size}, kept in {}; open it with a program in the terminal", path.display()),
-            Err(error) => format!("{kind}, {size}, could not be kept: {error}"),
+            Ok(path) => format!("{kind}, {size}, saved in {}; open it with a program in the terminal", path.display()),
+            Err(error) => format!("{kind}, {size}, could not be saved: {error}"),
         });
     }
     if more > 0 {
@@ -77,7 +77,7 @@ mod tests {
     fn data_goes_to_files_and_the_result_says_where() {
         let dir = tempfile::tempdir().unwrap();
         for (content, want) in [
-            ("", "[audio/wav, 4 B, kept in "),
+            ("", "[audio/wav, 4 B, saved in "),
             ("said", "said\n\n[audio/wav"),
             (r#"{"ok":true}"#, r#"{"ok":true,"data":["audio/wav"#),
         ] {
@@ -94,7 +94,7 @@ mod tests {
                 (&b"RIFF"[..], 0o600)
             );
         }
-        let mut many = ToolOutput { data: data("x/y\n", MOST + 2), ..ToolOutput::default() };
+        let mut many = ToolOutput { data: data("x/y\n", MAX_FILES + 2), ..ToolOutput::default() };
         keep(&mut many, dir.path(), "c");
         assert!(
             many.content.ends_with("[2 more were left out]") && many.content.starts_with("[x/y, 4 B"),
@@ -104,6 +104,6 @@ mod tests {
         std::fs::write(dir.path().join("wall"), "").unwrap();
         let mut output = ToolOutput { data: data("x/y", 1), ..ToolOutput::default() };
         keep(&mut output, &dir.path().join("wall"), "c");
-        assert!(output.content.contains("could not be kept"), "{}", output.content);
+        assert!(output.content.contains("could not be saved"), "{}", output.content);
     }
 }

@@ -98,8 +98,8 @@ pub fn bound(
         return Bounded { content, whole: None };
     }
     let whole = match spill(&content, most.line, spill_dir, call_id) {
-        Ok(path) => format!("the whole is in {}; page through it with read_file (offset, limit)", path.display()),
-        Err(error) => format!("the whole could not be kept: {error}"),
+        Ok(path) => format!("the full text is in {}; page through it with read_file (offset, limit)", path.display()),
+        Err(error) => format!("the full text could not be saved: {error}"),
     };
     let content = if fits { content } else { fit(&content, most, &whole) };
     Bounded { content, whole: Some(whole) }
@@ -385,6 +385,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("wall"), "").unwrap();
         let short = bounded("x y ".repeat(2_000), 200, &dir.path().join("wall"), "c", plain);
-        assert!(short.contains("could not be kept"), "{short}");
+        assert!(short.contains("could not be saved"), "{short}");
     }
 }

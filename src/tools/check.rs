@@ -18,7 +18,7 @@ pub async fn run_check(check: Check) -> Result<(), String> {
         let _ = tell.send(catch_unwind(AssertUnwindSafe(|| check())));
     });
     if let Err(error) = thread {
-        return Err(format!("its check could not be started: {error}"));
+        return Err(format!("could not start its check: {error}"));
     }
     match tokio::time::timeout(CHECK_LIMIT, told).await {
         Ok(Ok(Ok(result))) => result,

@@ -1,4 +1,4 @@
-//! The `clarify` tool: a question to the person, answered in their own time.
+//! The `clarify` tool: a question to the user, answered in their own time.
 
 use super::spec::{Access, Call, Parallel, Question, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use crate::policy::Intent;
@@ -122,7 +122,7 @@ impl Call for ClarifyCall {
                 }
                 Err(_) if ctx.cancel.is_cancelled() => Err(ToolError::Interrupted),
                 Err(why) => Err(ToolError::Failed(format!(
-                    "no answer: {why}; decide yourself: take the most sensible choice, say which, and go on"
+                    "no answer: {why}; decide yourself: pick the most sensible choice, say which, and continue"
                 ))),
             }
         })

@@ -55,7 +55,7 @@ pub fn check_types(tool: &str, args: &mut Value, schema: &Value) -> Result<(), S
                 *item = Value::String(number.to_string());
             }
             if !items.iter().any(|wanted| is(item, wanted)) {
-                return Err(format!("`{name}` must hold {}s only, not {}", items.join(" or "), shown(item)));
+                return Err(format!("`{name}` must contain only {}s, not {}", items.join(" or "), shown(item)));
             }
         }
     }

@@ -69,7 +69,7 @@ pub fn silent(line: &str, code: i32, sandbox: &Sandbox) -> Option<String> {
     };
     // Of git's failures most are others: only one without a word.
     let found = codes.iter().filter(|_| !sandbox.network).find(named)?;
-    Some(format!("the network, this machine included: {} said only so by its exit code {code}", found.0))
+    Some(format!("the network, localhost included: {} showed it only by exit code {code}", found.0))
 }
 
 /// What the sandbox blocked, as far as the output of a failed command tells; `None`: it looks like another failure.
@@ -78,10 +78,10 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
     let mut unclear = None;
     for line in tail.lines() {
         if line.contains("no new privileges") {
-            return Some("becoming another user: sudo and its like do not work in it".into());
+            return Some("switching users: sudo and the like do not work in it".into());
         }
         if !sandbox.network && NETWORK.as_ref().is_some_and(|network| network.is_match(line)) {
-            return Some("the network, this machine included".into());
+            return Some("the network, localhost included".into());
         }
         if sandbox.mode == SandboxMode::Off {
             continue;
@@ -105,13 +105,16 @@ pub fn blocked(output: &str, cwd: &Path, sandbox: &Sandbox) -> Option<String> {
         if matches!(refused.as_str(), "Device or resource busy" | "EBUSY")
             && let Some(path) = named.clone().find(|path| path.exists() && path.starts_with(&sandbox.workspace))
         {
-            let what = if protected(&sandbox.workspace, &path) { "writing" } else { "moving away or removing" };
-            return Some(format!("{what} {}, which other programs run later or look into", path.display()));
+            let what = if protected(&sandbox.workspace, &path) { "writing" } else { "moving or removing" };
+            return Some(format!("{what} {}, which other programs run or read later", path.display()));
         }
         if matches!(refused.as_str(), "Permission denied" | "EACCES" | "Operation not permitted" | "EPERM")
             && let Some(path) = named.clone().find(|path| is_of_another(path))
         {
-            return Some(format!("{}, which belongs to another user: root has no right over it there", path.display()));
+            return Some(format!(
+                "{}, which belongs to another user: root has no rights over it there",
+                path.display()
+            ));
         }
         match named.find(|path| is_closed(path, sandbox)) {
             Some(path) if protected(&sandbox.workspace, &path) => {
@@ -263,7 +266,7 @@ mod tests {
             (
                 &write,
                 "sudo: The \"no new privileges\" flag is set, which prevents sudo from running as root.".into(),
-                Some("becoming another user".into()),
+                Some("switching users".into()),
             ),
             (&write, "error: database is locked: Read-only file system".into(), Some("writing something".into())),
             (
@@ -295,7 +298,7 @@ mod tests {
             (
                 &write,
                 "mv: cannot move '.git' to 'old': Device or resource busy".into(),
-                Some(format!("moving away or removing {r}/work/.git")),
+                Some(format!("moving or removing {r}/work/.git")),
             ),
         ] {
             let got = blocked(&output, &work, sandbox);

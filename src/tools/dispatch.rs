@@ -10,9 +10,9 @@ use super::alias::{self, Alias};
 use super::bound::{self, Masks, Redact};
 use super::coerce::{check_types, coerce};
 use super::hook::{Before, Called, Hooks};
-use super::offer::{Among, Offer};
 use super::registry::Registry;
 use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use super::tool_selection::{ToolSelection, VisibleTools};
 use super::{line, tool_call};
 use crate::lock::lock;
 use crate::policy::Intent;
@@ -40,7 +40,7 @@ pub struct Dispatch {
     registry: Arc<Registry>,
     masks: Masks,
     /// What the session may use; `None`: all.
-    offer: Option<Arc<Offer>>,
+    offer: Option<Arc<ToolSelection>>,
     hooks: Option<Arc<dyn Hooks>>,
     stop_grace: Duration,
 }
@@ -95,17 +95,17 @@ impl Dispatch {
     }
 
     /// Knows only what this offer has from now on: any other name is unknown to it.
-    pub fn offering(mut self, offer: Arc<Offer>) -> Self {
+    pub fn offering(mut self, offer: Arc<ToolSelection>) -> Self {
         self.offer = Some(offer);
         self
     }
 
     /// The tools that it knows now.
-    pub fn among(&self) -> Among {
+    pub fn among(&self) -> VisibleTools {
         let snapshot = self.registry.snapshot();
         match &self.offer {
             Some(offer) => offer.among(snapshot),
-            None => Among::all(snapshot),
+            None => VisibleTools::all(snapshot),
         }
     }
 
@@ -180,7 +180,7 @@ impl Dispatch {
         &self,
         tool: &dyn Tool,
         mut args: Value,
-        among: &Among,
+        among: &VisibleTools,
         planned: &mut Planned,
         ctx: &ToolCtx,
     ) -> Result<PlannedCall, Box<ToolOutput>> {
@@ -190,7 +190,7 @@ impl Dispatch {
         planned.target = line::target(&spec.name, &args);
         let of_agent = AGENT_LEVEL.contains(&&*spec.name);
         if of_agent && !ctx.agent.is_agent() {
-            let why = "its state belongs to the agent: it works in a conversation only";
+            let why = "its state belongs to the agent: it works only in a conversation";
             return Err(Box::new(self.around(&spec.name, why, kind, ctx)));
         }
         // What the agent does with its own state is no call to look at: it is taken out before the hooks.
@@ -297,7 +297,7 @@ impl Dispatch {
         match tokio::task::spawn_blocking(work).await {
             Ok(output) => output,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(error) => failure(json!({"error": format!("the result was lost: {error}")}).to_string()),
+            Err(error) => failure(json!({"error": format!("lost the result: {error}")}).to_string()),
         }
     }
 
@@ -386,7 +386,7 @@ fn words(panic: &(dyn Any + Send)) -> &str {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("without a message")
+        .unwrap_or("no message")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod notebook;
 mod office;
 mod sheet;
 
-use crate::exec::{Bounds, Exec, Most, OnceError, confine};
+use crate::exec::{Exec, Limits, OneshotError, OutputLimit, confine};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -25,7 +25,7 @@ const LEFT_OUT: &str = "\n[the rest of the document is left out]\n";
 /// Bytes that the parts of a packed document may unfold to.
 const MAX_UNPACKED: u64 = if cfg!(test) { 4 } else { 256 } * 1024 * 1024;
 /// Time for one document.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READER_LIMIT: Duration = Duration::from_secs(30);
 /// Bytes of memory for the process that reads it, its program included.
 const MEMORY: u64 = 1024 * 1024 * 1024;
 /// Exit code of that process when the document cannot be read and standard output says why (`sysexits`: data error).
@@ -73,30 +73,31 @@ pub fn text(path: &Path, exec: &Exec, cancel: &CancellationToken) -> Result<Stri
     let broken = |why: String| Err(Unreadable::Broken(why));
     match std::fs::metadata(path) {
         Ok(meta) if meta.len() > MAX_FILE => {
-            return broken(format!("has {} bytes, more than is read of a document; use a program", meta.len()));
+            return broken(format!("has {} bytes, above the limit for documents; use a program", meta.len()));
         }
         Ok(_) => {}
         Err(error) => return broken(format!("could not be read: {error}")),
     }
     let arguments = ["debug", "extract", "--"].map(OsStr::new);
-    let bounds = Bounds { time: PATIENCE, stdout: Most::All(MAX_TEXT + LEFT_OUT.len()), stderr: Most::None };
+    let bounds =
+        Limits { time: READER_LIMIT, stdout: OutputLimit::All(MAX_TEXT + LEFT_OUT.len()), stderr: OutputLimit::None };
     let Some(done) = exec.this_program(&[&arguments[..], &[path.as_os_str()]].concat(), bounds, cancel) else {
         return extract(path).map_err(Unreadable::Broken);
     };
     let done = match done {
         Ok(done) => done,
-        Err(OnceError::Stopped) => return Err(Unreadable::Cancelled),
-        Err(OnceError::TimedOut(_)) => {
-            return broken(format!("could not be read within {} s: inspect it with a program", PATIENCE.as_secs()));
+        Err(OneshotError::Stopped) => return Err(Unreadable::Cancelled),
+        Err(OneshotError::TimedOut(_)) => {
+            return broken(format!("could not be read within {} s: inspect it with a program", READER_LIMIT.as_secs()));
         }
-        Err(error @ (OnceError::TooMuch | OnceError::Io(_))) => return broken(format!("its reader {error}")),
+        Err(error @ (OneshotError::TooMuch | OneshotError::Io(_))) => return broken(format!("its reader {error}")),
     };
     match (done.status.code(), String::from_utf8(done.stdout)) {
         (Some(0), Ok(text)) => Ok(text),
         (Some(NO_TEXT), Ok(why)) => broken(why),
         (code, _) => {
-            tracing::info!("the reader of {} broke: {code:?}", path.display());
-            broken("its reader broke on it: inspect it with a program".into())
+            tracing::info!("the reader of {} crashed: {code:?}", path.display());
+            broken("its reader crashed: inspect it with a program".into())
         }
     }
 }
@@ -105,7 +106,7 @@ pub fn text(path: &Path, exec: &Exec, cancel: &CancellationToken) -> Result<Stri
 /// exit code.
 pub fn serve(path: &Path, out: &mut dyn Write) -> io::Result<i32> {
     // A parent that was killed cannot end it any more: its own time ends too.
-    confine(MEMORY, PATIENCE)?;
+    confine(MEMORY, READER_LIMIT)?;
     let (text, code) = match extract(path) {
         Ok(text) => (text, 0),
         Err(why) => (why, NO_TEXT),
@@ -136,9 +137,9 @@ fn whole(path: &Path) -> Result<Vec<u8>, String> {
 
 fn pdf(path: &Path) -> Result<String, String> {
     let pages = pdf_extract::extract_text_from_mem_by_pages(&whole(path)?)
-        .map_err(|error| format!("is not a PDF that can be read: {error}"))?;
+        .map_err(|error| format!("is not a readable PDF: {error}"))?;
     if pages.iter().all(|page| page.trim().is_empty()) {
-        return Err("has no text in it: its pages are pictures".into());
+        return Err("contains no text: its pages are images".into());
     }
     let mut text = String::new();
     for (index, page) in pages.iter().enumerate() {

@@ -71,7 +71,7 @@ pub trait Asker: Send + Sync {
 
     /// Puts a question of low risk to the auxiliary model.
     fn review(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Review> {
-        Box::pin(async { Review::without_model("smart mode has no model here".into()) })
+        Box::pin(async { Review::without_model("smart mode has no model".into()) })
     }
 
     /// Whether the files of the policy are other ones than those that the session read, and what they forbid beyond. Looks
@@ -345,7 +345,7 @@ fn blocked_word(outcome: Outcome) -> &'static str {
         Outcome::Refused => "refused",
         Outcome::Denied => "denied",
         Outcome::TimedOut => "no answer in time",
-        Outcome::NoOne => "nobody to ask",
+        Outcome::NoOne => "no one to ask",
         Outcome::Interrupted => "stopped",
         Outcome::Ok | Outcome::Failed => "failed",
     }

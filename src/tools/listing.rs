@@ -1,8 +1,8 @@
 //! Tools and toolsets as a person reads them: what is there, what is not and why, and what each costs.
 
-use super::offer::{Offer, SEARCH};
 use super::registry::Snapshot;
 use super::spec::{Access, ToolSpec};
+use super::tool_selection::{SEARCH, ToolSelection};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ pub fn access(access: Access) -> &'static str {
 }
 
 /// Lists the tools for a session with this offer. `missing` is what [`Snapshot::unavailable`] found.
-pub fn listing(snapshot: &Snapshot, offer: &Offer, missing: &BTreeMap<String, String>) -> Listing {
+pub fn listing(snapshot: &Snapshot, offer: &ToolSelection, missing: &BTreeMap<String, String>) -> Listing {
     let selection = offer.selected(snapshot);
     let searches = offer.searches_now(snapshot);
     let row = |spec: &ToolSpec| {
@@ -187,7 +187,7 @@ mod tests {
         registry.publish("web", vec![fake("web_search"), fake("web_extract")]);
         registry.publish("mcp-gh", vec![Arc::new(Fake::remote("mcp__gh__find", "mcp-gh"))]);
         let choice = Choice { disabled: vec!["todo".into(), "flie".into()], ..Choice::default() };
-        let offer = Offer::new(choice, Default::default(), BTreeMap::new());
+        let offer = ToolSelection::new(choice, Default::default(), BTreeMap::new());
         let missing = ["web_search", "web_extract", "patch"].map(|name| (name.to_owned(), "no key".to_owned()));
         let listing = listing(&registry.snapshot(), &offer, &BTreeMap::from(missing));
         let place = |name: &str| listing.rows.iter().find(|row| row.name == name).map(Row::place);

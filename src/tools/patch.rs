@@ -128,7 +128,7 @@ fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result
         Err(why) => return Err(no_match(&place, &file.text, &old, &why, ctx)),
     };
     if let (Ok(()), Err(fault)) = (syntax::check(&place.path, &file.text), syntax::check(&place.path, &replaced.text)) {
-        return Err(failed(&format!("not written, it would no longer parse: {fault}")));
+        return Err(failed(&format!("not written: it would no longer parse: {fault}")));
     }
     let mut reply = Map::from_iter([
         ("success".to_owned(), Value::Bool(true)),
@@ -170,7 +170,7 @@ fn no_match(place: &Place, content: &str, old: &str, why: &FuzzyError, ctx: &Too
     let mut text = format!("{}: {why}", place.shown);
     if *why == FuzzyError::NotFound {
         if super::gutter::looks_numbered(old) {
-            text.push_str("; it has the line numbers of read_file in it: leave them out");
+            text.push_str("; it contains read_file's line numbers: remove them");
         }
         let near = closest(content, old);
         if !near.is_empty() {
@@ -179,7 +179,7 @@ fn no_match(place: &Place, content: &str, old: &str, why: &FuzzyError, ctx: &Too
     }
     if failures >= ESCALATE {
         text.push_str(&format!(
-            "\n\nThis is failure {failures} on this file: read it again around the place, or rewrite it with write_file"
+            "\n\nThis is failure {failures} on this file: read that part again, or rewrite the file with write_file"
         ));
     }
     ToolError::Failed(text)

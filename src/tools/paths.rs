@@ -202,7 +202,7 @@ mod tests {
         ] {
             let output = bench.call(tool, args.clone()).await;
             assert_eq!(output.outcome, Outcome::Failed, "{tool} {args}: {}", output.content);
-            let told = output.content.contains("is not there") && output.content.contains("is it installed");
+            let told = output.content.contains("is unavailable") && output.content.contains("is it installed");
             assert!(told, "{tool} {args}: {}", output.content);
         }
         assert_eq!((bench.files().len(), bench.read("f.txt").as_str()), (1, "one\n"));

@@ -58,7 +58,7 @@ pub fn process() -> Arc<dyn Tool> {
             access: Access::Execute,
             requires_env: Vec::new(),
             check: None,
-            verbs: Verbs::new("asking processes", "asked processes"),
+            verbs: Verbs::new("checking processes", "checked processes"),
             parallel: Parallel::Never,
             output_cap: 100_000,
             pinned: true,
@@ -154,7 +154,7 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Order, ToolError> {
     };
     let id = args.get("session_id").and_then(Value::as_str).unwrap_or("").trim();
     if action != Action::List && id.is_empty() {
-        return Err(ToolError::Args(format!("`session_id` is required for {word}; `list` shows them")));
+        return Err(ToolError::Args(format!("`session_id` is required for {word}; see `list`")));
     }
     let id = ProcessId(id.to_owned());
     let field = if action == Action::Signal { "signal" } else { "data" };
@@ -205,7 +205,7 @@ fn keys(args: &Value) -> Result<Keys, ToolError> {
             (Value::String(word), _) => keys.word(word),
             (Value::Number(number), _) => keys.text(&number.to_string()),
             (_, Some(Value::String(text))) => keys.text(text),
-            _ => return Err(ToolError::Args(format!("{value} is no key: write [\"text\", \"Enter\", \"C-c\"]"))),
+            _ => return Err(ToolError::Args(format!("{value} is not a key: write [\"text\", \"Enter\", \"C-c\"]"))),
         }
     }
     match keys.is_empty() {
@@ -293,10 +293,10 @@ impl Call for Order {
                     Ok(output.summary("not found"))
                 }
                 Err(ExecError::Ended(id)) => {
-                    let error = format!("process {} has already ended", id.0);
+                    let error = format!("process {} has already exited", id.0);
                     let mut output = ToolOutput::json(&json!({ "status": "already_exited", "error": error }));
                     output.outcome = Outcome::Failed;
-                    Ok(output.summary("already ended"))
+                    Ok(output.summary("already exited"))
                 }
                 Err(error) => Err(ToolError::Failed(error.to_string())),
             }

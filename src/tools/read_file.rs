@@ -47,8 +47,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
             "type": "object",
             "properties": {
                 "path": {"type": "string"},
-                "offset": {"type": "integer", "minimum": 1, "description": "First line; only to go on where a page ended"},
-                "limit": {"type": "integer", "maximum": MAX_LIMIT, "description": "Lines; only for less or more than a page"}
+                "offset": {"type": "integer", "minimum": 1, "description": "First line; only to continue after a page"},
+                "limit": {"type": "integer", "maximum": MAX_LIMIT, "description": "Number of lines; only for less or more than a page"}
             },
             "required": ["path"]
         }),
@@ -181,7 +181,7 @@ impl ReadCall {
         let Some(there) = ctx.backends.current() else { return Ok(None) };
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::FileTooLarge => {
-                let why = "is too large to be fetched; read a part of it with sed or tail in the terminal";
+                let why = "is too large to fetch; read part of it with sed or tail in the terminal";
                 ToolError::Failed(format!("{}: {why}", self.place.shown))
             }
             _ => ToolError::Failed(format!("{}: could not be read: {error}", self.place.shown)),
@@ -223,7 +223,7 @@ impl ReadCall {
                 let mut decoded = DecodeReaderBytesBuilder::new().encoding(Some(legacy)).build(bytes.as_slice());
                 Ok((page(&mut decoded)?, Some(legacy.name())))
             }
-            Encoding::Utf8 | Encoding::Utf16(_) => Ok((plain, Some("UTF-8, but for bytes shown as �"))),
+            Encoding::Utf8 | Encoding::Utf16(_) => Ok((plain, Some("UTF-8, except for bytes shown as �"))),
         }
     }
 
@@ -270,7 +270,7 @@ impl ReadCall {
             ));
         } else if self.offset as u64 > page.total_lines.max(1) {
             hint = Some(format!(
-                "offset {} is past the end: the file has {} lines. Leave offset and limit out to read from its first line",
+                "offset {} is past the end: the file has {} lines. Omit offset and limit to read from the start",
                 self.offset, page.total_lines
             ));
         }
@@ -304,7 +304,7 @@ fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<T
     mark.repeats += 1;
     if mark.repeats > 1 {
         return Err(ToolError::Failed(format!(
-            "blocked: the same part of {} was read {} times without a change; use what you have and go on",
+            "blocked: the same part of {} was read {} times with no change; use what you have",
             key.path.display(),
             mark.repeats + 1
         )));
@@ -320,7 +320,7 @@ fn picture(path: &Path, size: u64) -> Option<ToolOutput> {
     Image::media_type_of(&head[..read]).filter(|_| size <= Image::MOST_BYTES)?;
     let image = Image::of(&std::fs::read(path).ok()?)?;
     let media_type = &image.media_type;
-    let content = json!({"image": media_type, "file_size": size, "note": "the picture is attached"});
+    let content = json!({"image": media_type, "file_size": size, "note": "image attached"});
     let summary = format!("{media_type}, {}", format::bytes(size));
     Some(ToolOutput { images: vec![image], ..ToolOutput::json(&content).summary(summary) })
 }
@@ -328,7 +328,7 @@ fn picture(path: &Path, size: u64) -> Option<ToolOutput> {
 fn binary(shown: &str, kind: &str, size: u64) -> ToolError {
     let image = kind == "an image";
     let advice = if image {
-        "it is too large or of a kind that models do not take: make a PNG or JPEG below 3.7 MB of it"
+        "it is too large or in an unsupported format: convert it to a PNG or JPEG below 3.7 MB"
     } else {
         "inspect it with a program in the terminal"
     };

@@ -87,8 +87,8 @@ impl Registry {
             for (name, build) in builds {
                 match catch_unwind(build) {
                     Ok(Ok(tool)) => parts.own.push(tool),
-                    Ok(Err(why)) => parts.problems.push(format!("tool {name} is left out: {why}")),
-                    Err(_) => parts.problems.push(format!("tool {name} is left out: it broke while it was made")),
+                    Ok(Err(why)) => parts.problems.push(format!("tool {name} skipped: {why}")),
+                    Err(_) => parts.problems.push(format!("tool {name} skipped: it panicked while loading")),
                 }
             }
         });
@@ -131,7 +131,7 @@ impl Registry {
         for tool in tools {
             match fault(&*tool) {
                 None => usable.push(tool),
-                Some(why) => problems.push(format!("{source}: a tool is left out: {why}")),
+                Some(why) => problems.push(format!("{source}: tool skipped: {why}")),
             }
         }
         self.change(|parts| {
@@ -185,7 +185,7 @@ impl Publish for Registry {
 /// Why a published tool cannot be used.
 fn fault(tool: &dyn Tool) -> Option<String> {
     let Ok(spec) = catch_unwind(AssertUnwindSafe(|| tool.spec())) else {
-        return Some("it broke while it was asked what it is".into());
+        return Some("it panicked while describing itself".into());
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if spec.name.is_empty() || spec.name.len() > NAME_BYTES || !spec.name.chars().all(fits) {

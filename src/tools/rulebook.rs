@@ -144,7 +144,7 @@ fn who(rule: &str, made: &[Record]) -> String {
 pub async fn made(store: &Store) -> Vec<Record> {
     let rows = store.audit_rows(Wanted { limit: LOOKED_AT, ..Wanted::default() }).await;
     let rows = rows.unwrap_or_else(|error| {
-        tracing::warn!(%error, "who made the rules is not known");
+        tracing::warn!(%error, "unknown who made the rules");
         Vec::new()
     });
     rows.into_iter().map(|row| row.record).filter(|record| record.kind == Kind::Rule).collect()
@@ -160,7 +160,7 @@ pub async fn granted(store: &Store, session: &SessionId) -> Vec<String> {
 /// Why a rule stays.
 #[derive(Debug, thiserror::Error)]
 pub enum RevokeError {
-    #[error("`{0}` was allowed for this session and ends with it; /new begins one without it")]
+    #[error("`{0}` was allowed for this session and ends with it; /new starts one without it")]
     OfSession(String),
     #[error(transparent)]
     File(#[from] ConfigError),
@@ -181,15 +181,15 @@ pub fn revoke(paths: &Paths, row: &Row, store: &Store) -> Result<String, RevokeE
     let record = Record {
         at: chrono::Utc::now().timestamp_millis(),
         kind: Kind::Rule,
-        by: AuditBy::Person("took a rule back".into()),
+        by: AuditBy::Person("revoked a rule".into()),
         entries: vec![row.rule.clone()],
         scope: "revoked".into(),
         ..Record::default()
     };
     store.audit(move || record);
     let own = file.starts_with(&paths.home);
-    let whose = if own { "" } else { " (a file of the project)" };
-    Ok(format!("`{}: {}` no longer stands in {}{whose}", row.rule, row.action, file.display()))
+    let whose = if own { "" } else { " (a project file)" };
+    Ok(format!("`{}: {}` is no longer in {}{whose}", row.rule, row.action, file.display()))
 }
 
 /// What is wrong in the files of permissions.

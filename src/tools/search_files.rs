@@ -46,7 +46,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
                 "limit": {"type": "integer", "default": DEFAULT_LIMIT},
                 "offset": {"type": "integer", "default": 0},
                 "output_mode": {"type": "string", "enum": ["content", "files_only", "count"], "default": "content"},
-                "context": {"type": "integer", "default": 0, "description": "Lines around a match"}
+                "context": {"type": "integer", "default": 0, "description": "Context lines around a match"}
             },
             "required": ["pattern"]
         }),
@@ -403,8 +403,7 @@ impl Reply {
                 "hint".into(),
                 json!(match self.partial {
                     true => format!(
-                        "Results truncated: there are at least {}, not all were counted. Use offset={next} for more, \
-                         narrow the search, or count with output_mode=count",
+                        "Results truncated: at least {}, not all counted. Use offset={next} for more, narrow the search, or count with output_mode=count",
                         self.all
                     ),
                     false => format!("Results truncated. Use offset={next} for more, or narrow the search"),

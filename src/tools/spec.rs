@@ -1,6 +1,6 @@
 //! What a tool is: data for the model and the screen, and a two-step call that plans before it acts.
 
-use super::offer::Among;
+use super::tool_selection::VisibleTools;
 use crate::backends::{Backends, Files};
 use crate::config::Config;
 use crate::exec::Exec;
@@ -113,14 +113,14 @@ pub trait Tool: Send + Sync {
     /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read. Every tool has it, but
     /// those that work on the list of tools: without that they can only say so.
     fn plan<'a>(&'a self, _args: Value, _ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        super::offer::without_list()
+        super::tool_selection::without_list()
     }
 
     /// As [`Tool::plan`], for the tools that work on the list of tools itself.
     fn plan_among<'a>(
         &'a self,
         args: Value,
-        _among: &'a Among,
+        _among: &'a VisibleTools,
         ctx: &'a ToolCtx,
     ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         self.plan(args, ctx)
@@ -241,7 +241,7 @@ pub struct ToolCtx {
     /// Folder for spill files of this session.
     pub spill: PathBuf,
     /// What the results of this step may take together.
-    pub room: super::room::Room,
+    pub room: super::output_budget::OutputBudget,
 }
 
 impl ToolCtx {

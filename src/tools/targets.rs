@@ -114,7 +114,7 @@ fn matching(matches: &Matches) -> String {
         (true, true) => count,
         (true, false) => format!("at least {count}"),
         (false, true) => "matches nothing now".into(),
-        (false, false) => "what it matches cannot be told".into(),
+        (false, false) => "cannot tell what it matches".into(),
     }
 }
 
@@ -122,7 +122,7 @@ fn matching(matches: &Matches) -> String {
 fn elsewhere(named: &[Named], world: &dyn World, found: &Mutex<Found>) {
     let row = |named: &Named| {
         let note = match () {
-            () if named.is_unknown() => "only known when it runs".to_owned(),
+            () if named.is_unknown() => "known only when it runs".to_owned(),
             () if glob::is_pattern(&named.text) => matching(&named.paths(world, MAX_MATCHES)),
             () => "not counted on another machine".to_owned(),
         };
@@ -177,7 +177,7 @@ pub fn differences(before: &ResolvedPaths, now: &ResolvedPaths) -> Vec<String> {
         if !came.is_empty() && glob::is_pattern(name) {
             told.push(format!("{name} now also means {}", list(came)));
         } else if !came.is_empty() {
-            told.push(format!("{name} leads to {} now", list(came)));
+            told.push(format!("{name} now leads to {}", list(came)));
         }
     }
     told
@@ -204,7 +204,7 @@ fn row(named: &Named, cwd: &Path, world: &dyn World, until: Instant, repos: &mut
     let mut target =
         Target { name: named.name.clone(), files: None, bytes: None, at_least: false, note: String::new() };
     if named.is_unknown() {
-        target.note = "only known when it runs".into();
+        target.note = "known only when it runs".into();
         return target;
     }
     let matches = named.paths(world, MAX_MATCHES);

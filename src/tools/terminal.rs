@@ -172,8 +172,7 @@ fn plan(args: &Value, ctx: &ToolCtx) -> Result<Command, ToolError> {
 /// Why nothing runs in a folder that is no more, and how to go on.
 fn gone(folder: &Path) -> String {
     format!(
-        "the working folder {} is gone: nothing was run. Make it again, or give a workdir that exists: it becomes the working \
-         folder",
+        "the working folder {} no longer exists: nothing was run. Recreate it, or pass an existing workdir: it becomes the working folder",
         folder.display()
     )
 }
@@ -193,10 +192,7 @@ fn folder(workdir: &str, here: &Path, ctx: &ToolCtx) -> Result<PathBuf, ToolErro
     if is_dir(&path, ctx) {
         Ok(path)
     } else {
-        Err(ToolError::Failed(format!(
-            "workdir {} is not a folder: create it first or leave workdir out",
-            path.display()
-        )))
+        Err(ToolError::Failed(format!("workdir {} is not a folder: create it first or omit workdir", path.display())))
     }
 }
 

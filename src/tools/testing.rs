@@ -29,7 +29,7 @@ pub struct Bench {
     pub dispatch: Dispatch,
     pub config: Arc<Config>,
     pub backends: crate::backends::Backends,
-    pub room: crate::tools::room::Room,
+    pub room: crate::tools::output_budget::OutputBudget,
     files: Arc<Mutex<FileLedger>>,
 }
 

@@ -1,7 +1,7 @@
 //! The `tool_describe` tool: all about one tool that does not stand in the request.
 
-use super::offer::{Among, fixed};
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use super::tool_selection::{VisibleTools, fixed};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         include_str!("../../assets/tools/tool_describe.md"),
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}),
         Access::Agent,
-        Verbs::new("reading about", "read about"),
+        Verbs::new("looking up", "looked up"),
         Parallel::Always,
     )
 });
@@ -36,7 +36,7 @@ impl Tool for ToolDescribe {
     fn plan_among<'a>(
         &'a self,
         args: Value,
-        among: &'a Among,
+        among: &'a VisibleTools,
         _: &'a ToolCtx,
     ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {

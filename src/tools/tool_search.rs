@@ -1,8 +1,8 @@
 //! The `tool_search` tool: finds tools that do not stand in the request.
 
-use super::offer::Among;
 use super::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
-use super::{catalog, offer::fixed};
+use super::tool_selection::VisibleTools;
+use super::{catalog, tool_selection::fixed};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Tool for ToolSearch {
     fn plan_among<'a>(
         &'a self,
         args: Value,
-        among: &'a Among,
+        among: &'a VisibleTools,
         _: &'a ToolCtx,
     ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
@@ -58,7 +58,7 @@ impl Tool for ToolSearch {
                 "searched": all.len(),
             });
             if found.is_empty() {
-                result["hint"] = "nothing fits these words; try others, or an empty query".into();
+                result["hint"] = "no matches; try other words, or an empty query".into();
             }
             let summary = format!("{} of {}", found.len(), all.len());
             Ok(fixed(args.query, ToolOutput::json(&result).summary(summary)))

@@ -198,7 +198,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Whether this program could have a tool of that name; it need not be here.
 pub fn is_tool(name: &str) -> bool {
-    super::offer::SEARCH.contains(&name) || BUNDLES.iter().any(|bundle| bundle.tools.contains(&name))
+    super::tool_selection::SEARCH.contains(&name) || BUNDLES.iter().any(|bundle| bundle.tools.contains(&name))
 }
 
 /// Bundles of the configuration: a name to the tools and bundles that it holds.
@@ -334,7 +334,7 @@ fn unknown(name: &str, custom: &Custom, registry: &Snapshot) -> String {
     known.extend(registry.specs().map(|spec| spec.toolset.as_ref()));
     match similarity::nearest(name, known, 0.6, 1).first() {
         Some(near) => format!("there is no toolset `{name}`; did you mean `{near}`?"),
-        None => format!("there is no toolset `{name}`; `hermes tools list` shows them"),
+        None => format!("there is no toolset `{name}`; list them with `hermes tools list`"),
     }
 }
 
@@ -402,7 +402,7 @@ mod tests {
             select(&Choice { enabled: enabled.map(own), disabled: own(disabled), custom }, &registry)
         };
         let names = |mut selection: Selection| {
-            selection.tools.retain(|name| !crate::tools::offer::SEARCH.contains(&name.as_str()));
+            selection.tools.retain(|name| !crate::tools::tool_selection::SEARCH.contains(&name.as_str()));
             selection.tools.into_iter().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");

@@ -58,10 +58,10 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
         return Err(refused("the path names a folder"));
     }
     if gutter::looks_numbered(&args.content) {
-        return Err(refused("the content has the line numbers of read_file (`12|`) in it; leave them out"));
+        return Err(refused("the content contains read_file's line numbers (`12|`); remove them"));
     }
     if args.content.trim() == read_file::UNCHANGED {
-        return Err(refused("the content is a note of read_file, not the file"));
+        return Err(refused("the content is a note from read_file, not the file"));
     }
     let before = edit::read(&*ctx.disk(), &place.path, &place.shown)?;
     // A file that is not text is replaced whole; there is nothing of it to keep.
@@ -137,7 +137,7 @@ mod tests {
             (json!({"path": "a.json", "content": "{"}), "JSON"),
             (json!({"path": "n.toml", "content": "a ="}), "TOML"),
             (json!({"path": "n", "content": "1|a\n2|b\n"}), "line numbers"),
-            (json!({"path": "n", "content": read_file::UNCHANGED}), "note of read_file"),
+            (json!({"path": "n", "content": read_file::UNCHANGED}), "note from read_file"),
             (json!({"path": "n/", "content": ""}), "folder"),
             (json!({"path": "", "content": ""}), "path is empty"),
             (json!({"path": "n"}), "content"),

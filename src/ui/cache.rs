@@ -3,7 +3,7 @@
 use super::cells::{self, CellRows, Context};
 use crate::app::model::transcript::{Cell, CellId, ToolCell};
 use crate::config::Config;
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use crate::text::highlight::Highlighter;
 use std::collections::HashMap;
 
@@ -83,7 +83,7 @@ impl ViewCache {
     }
 
     /// A frame begins with this look.
-    pub(super) fn begin(&mut self, look: &Look) {
+    pub(super) fn begin(&mut self, look: &Appearance) {
         self.frame += 1;
         self.look = look.revision;
         self.plain = false;
@@ -111,7 +111,7 @@ impl ViewCache {
     }
 
     /// Lays a cell out unless it is as it was; returns its height in rows.
-    pub(super) fn ensure(&mut self, cell: &Cell, shown: &Shown<'_>, config: &Config, look: &Look) -> usize {
+    pub(super) fn ensure(&mut self, cell: &Cell, shown: &Shown<'_>, config: &Config, look: &Appearance) -> usize {
         let Shown { width, expand_all, group } = *shown;
         let key = Key {
             revision: cell.revision,

@@ -209,11 +209,11 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         Approvals::Manual => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.
         Approvals::Smart if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
-            (if short { " auto: no model " } else { " auto: no model, all is asked " }, Slot::BadgeGood)
+            (if short { " auto: no model " } else { " auto: no model, everything asks " }, Slot::BadgeGood)
         }
         Approvals::Smart => (" auto ", Slot::BadgeCareful),
         Approvals::Off if short => (" yolo ", Slot::BadgeBad),
-        Approvals::Off => (" yolo: little is asked ", Slot::BadgeBad),
+        Approvals::Off => (" yolo: almost nothing asks ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, told.saturating_sub(1), word, paint.slot(badge)).saturating_sub(1);
     if let Some((word, keys)) = vi::sign(model) {
@@ -306,7 +306,7 @@ pub fn too_small(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let lines = [
         format!("Needs {}×{}", SMALLEST.0, SMALLEST.1),
         format!("has {}×{}", area.width, area.height),
-        if waits { "a question waits" } else { "nothing is lost" }.to_owned(),
+        if waits { "a question is waiting" } else { "nothing is lost" }.to_owned(),
     ];
     let top = area.y + area.height.saturating_sub(lines.len() as u16) / 2;
     for (index, text) in lines.iter().enumerate() {

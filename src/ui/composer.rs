@@ -1,4 +1,4 @@
-//! The field where the person writes: a raised block that grows, its caret, chips and the completion popup.
+//! The field where the user writes: a raised block that grows, its caret, chips and the completion popup.
 
 use super::cache::ViewCache;
 use super::paint::{Paint, cells, inset, row};
@@ -171,7 +171,7 @@ pub fn draw(
     // What its keys do is not said while a modal takes them.
     if model.tab.composer.area.is_empty() && model.tab.modals.is_empty() {
         let text = if model.tab.processes.pane.taken_over {
-            format!("keys go to the command: {} hands back", hints::key_of(model, "take-over"))
+            format!("keys go to the command: {} returns", hints::key_of(model, "take-over"))
         } else if super::layout::is_running(model) {
             busy(model, body.width)
         } else {
@@ -198,12 +198,12 @@ fn busy(model: &Model, room: u16) -> String {
     let now = Busy::of(model);
     let does = match now {
         Busy::Queue => "sends after this turn",
-        Busy::Steer => "tells it now",
+        Busy::Steer => "sends to the running turn",
         Busy::Interrupt => "stops the turn and sends",
     };
     let other = match now.other() {
         Busy::Queue => "sends after this turn",
-        Busy::Steer | Busy::Interrupt => "tells it now",
+        Busy::Steer | Busy::Interrupt => "sends to the running turn",
     };
     let text = format!("{} {does}", hints::key_of(model, "send"));
     let key = hints::key_of(model, "send-other");

@@ -29,11 +29,11 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         return in_modal(model, modal);
     }
     if model.quit_armed.is_some() {
-        return vec![(key_of(model, "interrupt"), "again quits")];
+        return vec![(key_of(model, "interrupt"), "again to quit")];
     }
     let (running, taken_over) = (is_running(model), model.tab.processes.pane.taken_over);
     let mut actions: Vec<(&str, &'static str)> = match model.tab.focus {
-        Pane::Terminal if taken_over => vec![("take-over", "hand back")],
+        Pane::Terminal if taken_over => vec![("take-over", "return")],
         Pane::Terminal => terminal(model),
         _ if model.tab.copy_mode.is_some() => {
             return in_copy_mode(model);
@@ -57,8 +57,8 @@ pub fn footer(model: &Model) -> Vec<Hint> {
         let waits = matches!(&model.tab.turn, TurnStatus::Running(running) if running.retry.is_some());
         let (busy, empty) = (Busy::of(model), model.tab.composer.area.is_empty());
         match (waits && empty, empty && !model.tab.queue.is_empty()) {
-            (true, _) => actions.push(("send", "tries now")),
-            (false, true) => actions.push(("send", "steers with the first")),
+            (true, _) => actions.push(("send", "try now")),
+            (false, true) => actions.push(("send", "steer with the first")),
             (false, false) => {
                 actions.push(("send", busy.word()));
                 actions.push(("send-other", busy.other().word()));
@@ -105,7 +105,7 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
                 let last = match (approval.read.whole, approval.unfolded) {
                     (false, _) => (more, "more"),
                     (true, true) => (all, "less"),
-                    (true, false) => (all.filter(|_| folds), "all of it"),
+                    (true, false) => (all.filter(|_| folds), "show all"),
                 };
                 said(&[(moves(model), "choose"), (enter, "answers"), last])
             }
@@ -123,23 +123,21 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
         }
         Modal::PolicyChanged(frozen) if frozen.inert_until > now => Vec::new(),
         Modal::Quit(_) => said(&[
-            (key(Action::KeepProcess), "keep or end"),
+            (key(Action::KeepProcess), "keep or kill"),
             (key(Action::KeepAll), "all"),
             (enter, "quits"),
             (leave, "stays"),
         ]),
-        Modal::PolicyChanged(_) => said(&[(key(Action::Next), "choose"), (enter, "takes it"), (leave, "later")]),
+        Modal::PolicyChanged(_) => said(&[(key(Action::Next), "choose"), (enter, "select"), (leave, "later")]),
         Modal::Text(_) => said(&[(scrolls(model), "scroll"), (leave, "close")]),
         Modal::Confirm(confirm) if confirm.inert_until > now => Vec::new(),
-        Modal::Confirm(_) => {
-            said(&[(enter, "takes the marked one"), (key(Action::Yes), "marks yes"), (leave, "close")])
-        }
-        Modal::Rewind(state) if state.confirm.is_some() => list("does it", if state.undo { "close" } else { "back" }),
-        Modal::Rewind(_) => list("goes on", "close"),
-        Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => list("takes it", "close"),
+        Modal::Confirm(_) => said(&[(enter, "select"), (key(Action::Yes), "mark yes"), (leave, "close")]),
+        Modal::Rewind(state) if state.confirm.is_some() => list("confirm", if state.undo { "close" } else { "back" }),
+        Modal::Rewind(_) => list("continue", "close"),
+        Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => list("select", "close"),
         Modal::Input(input) if input.inert_until > now => Vec::new(),
         Modal::Input(InputModal { then: InputThen::Ask(_), .. }) => {
-            said(&[(enter, "answers"), (leave, "later"), (hint::key(model, Action::Interrupt), "gives none")])
+            said(&[(enter, "answers"), (leave, "later"), (hint::key(model, Action::Interrupt), "no answer")])
         }
         Modal::Input(_) => said(&[(enter, "sends"), (leave, "close")]),
     }
@@ -190,20 +188,20 @@ fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
                 actions.push(("take-over", "take over"));
             }
             if row.vitals.origin != Origin::Elsewhere {
-                actions.push(("kill-process", "end it"));
+                actions.push(("kill-process", "kill it"));
             }
             if !row.background {
                 actions.push(("background-command", "to the background"));
             }
         }
         Some(row) if row.vitals.origin == Origin::Elsewhere => {}
-        Some(_) => actions.push(("forget-process", "off the list")),
+        Some(_) => actions.push(("forget-process", "remove")),
         None => {}
     }
     actions.push(("find", "find"));
     if rows.len() > 1 {
         actions.push(("next-terminal", "next"));
-        actions.push(("split-terminal", if pane.beside.is_some() { "one again" } else { "two" }));
+        actions.push(("split-terminal", if pane.beside.is_some() { "one pane" } else { "two" }));
     }
     actions.push(("toggle-terminal", "close"));
     actions

@@ -1,4 +1,4 @@
-//! The view: what the screen shows for a state. Changes nothing but its cache; the layout it returns says what stands where.
+//! The view: what the screen shows for a state. It changes only its cache, and returns a layout that says what is where.
 
 mod cache;
 mod cells;

@@ -32,7 +32,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     layout.terminal = Some((body.width, body.height));
     tabs(model, paint, row(area, 0), focused, layout);
     if pane.shown.is_none() {
-        paint.fit(body.x, body.y, body.width, "No command runs here yet.", paint.role(Role::Dim));
+        paint.fit(body.x, body.y, body.width, "No command has run here yet.", paint.role(Role::Dim));
         return None;
     }
     let screen = pane.screen.as_ref()?;
@@ -59,7 +59,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layou
     let runs = shown.is_some_and(processes::is_running);
     let ended = shown.is_some_and(|process| matches!(process.state, ProcessState::Exited(_)));
     if ended && screen.is_blank() {
-        paint.fit(body.x, body.y, body.width, "It has ended and left nothing here.", paint.role(Role::Dim));
+        paint.fit(body.x, body.y, body.width, "It exited without output.", paint.role(Role::Dim));
     }
     // Nothing types into a command that has ended.
     let (x, y) = screen.cursor.filter(|_| focused && runs && pane.scroll == 0)?;
@@ -177,7 +177,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     if model.tab.processes.pane.taken_over {
         let key = hints::key_of(model, "take-over");
         let badge =
-            if area.width >= 80 { format!(" TAKEN OVER · {key} hands back ") } else { format!(" {key} hands back ") };
+            if area.width >= 80 { format!(" TAKEN OVER · {key} returns ") } else { format!(" {key} returns ") };
         end = paint.right(end, area.y, &badge, paint.slot(Slot::BadgeCareful)).saturating_sub(1);
     }
     let shown = model.tab.processes.pane.shown.as_ref();
@@ -271,18 +271,18 @@ fn about(model: &Model, process: &ProcessInfo) -> String {
     }
     match vitals.origin {
         Origin::Ours => {}
-        Origin::Earlier => words.push("of an earlier session: no typing".to_owned()),
+        Origin::Earlier => words.push("from an earlier session: no typing".to_owned()),
         Origin::Elsewhere if vitals.place.is_some() => {
-            let away = if vitals.away.is_some() { "not reached: only shown" } else { "being looked for" };
+            let away = if vitals.away.is_some() { "unreachable: view only" } else { "reconnecting" };
             words.push(away.to_owned());
         }
-        Origin::Elsewhere => words.push("of another machine or container: only shown".to_owned()),
+        Origin::Elsewhere => words.push("on another host: view only".to_owned()),
     }
     if let Some(usage) = vitals.usage {
         words.push(format!("{} % · {}", usage.processor, format::bytes(usage.memory)));
     }
     if let Some(at) = vitals.last_output.filter(|at| model.now - at >= SILENT) {
-        words.push(format!("silent for {}", format::age(model.now - at)));
+        words.push(format!("no output for {}", format::age(model.now - at)));
     }
     match vitals.log {
         LogState::Whole => {}

@@ -166,8 +166,7 @@ async fn a_command_has_so_many_questions_at_once_and_no_more() {
         asks.push(room.asked().await);
     }
     let refused = async {
-        while room.exec.log(&running.id, None, 100).unwrap().report.output.matches("questions open already").count() < 4
-        {
+        while room.exec.log(&running.id, None, 100).unwrap().report.output.matches("open questions").count() < 4 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -176,7 +175,7 @@ async fn a_command_has_so_many_questions_at_once_and_no_more() {
         room.answer(ask, "yes");
     }
     let (_, output) = room.end(&running).await;
-    assert_eq!((output.matches("yes").count(), output.matches("questions open already").count()), (8, 4), "{output}");
+    assert_eq!((output.matches("yes").count(), output.matches("open questions").count()), (8, 4), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +197,7 @@ async fn no_answer_and_an_ended_command_end_the_question() {
     let ask = room.asked().await;
     room.exec.command(ProcessCommand::Answer(ask.id, None));
     let (_, output) = room.end(&running).await;
-    assert!(output.contains("the person gave no answer") && output.contains("code-1"), "{output}");
+    assert!(output.contains("no answer was given") && output.contains("code-1"), "{output}");
     let running = room.start("sudo -A echo in").await;
     let ask = room.asked().await;
     running.stop(hermes::exec::ExitReason::Stopped);
@@ -222,7 +221,7 @@ async fn only_what_a_command_of_ours_started_may_ask() {
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(refused.stdout, b"");
     let words = String::from_utf8(refused.stderr).unwrap();
-    assert!(words.contains("only what a running command of Hermes started may ask"), "{words}");
+    assert!(words.contains("only programs started by a running Hermes command may ask"), "{words}");
     // What left the command's session and its parents may not ask either; what only left the session may.
     let running = room.start("setsid -w sh -c '\"$SUDO_ASKPASS\" Password:; :'").await;
     let ask = room.asked().await;
@@ -346,16 +345,16 @@ async fn without_a_person_everything_that_asks_fails_at_once() {
     let room = room(ExecOptions { headless: true, ..ExecOptions::default() });
     let running = room.start("sudo -A echo in; echo code-$?").await;
     let (_, output) = room.end(&running).await;
-    assert!(output.contains("nobody can answer") && output.contains("code-1"), "{output}");
+    assert!(output.contains("no one can answer") && output.contains("code-1"), "{output}");
     if has("without_a_person_everything_that_asks_fails_at_once", "git") {
         let line = "printf 'protocol=https\\nhost=git.example\\n\\n' | git -c credential.helper= credential fill";
         let (code, output) = room.end(&room.start(line).await).await;
-        assert!(code != 0 && output.contains("nobody can answer"), "{output}");
+        assert!(code != 0 && output.contains("no one can answer"), "{output}");
     }
     if has("without_a_person_everything_that_asks_fails_at_once", "ssh-keygen") {
         let running = room.start("ssh-keygen -q -t ed25519 -N words -C '' -f key && ssh-keygen -y -f key").await;
         let (code, output) = room.end(&running).await;
-        assert!(code != 0 && output.contains("nobody can answer"), "{output}");
+        assert!(code != 0 && output.contains("no one can answer"), "{output}");
     }
     // The password of the environment is for the true `sudo` alone.
     let password = Some(Hidden::new("open sesame".into()));
@@ -560,7 +559,7 @@ async fn without_a_person_the_configured_one_answers() {
         assert_eq!(room.line("sudo -A id -u", 1, &[]).await, (0, "0\n".into()));
     }
     let (code, output) = room.line("true; sudo -A id -u", 1, &[]).await;
-    assert!(code == 1 && output.contains("nobody can answer"), "{output}");
+    assert!(code == 1 && output.contains("no one can answer"), "{output}");
 }
 
 /// `sudo` as Debian has it, a user that is no superuser, and a password of that user.
@@ -607,7 +606,7 @@ mount --bind $T/sudoers /etc/sudoers";
             }
         };
         let words = soon("a notice", told).await;
-        assert!(words.contains("that is kept, for: sudo -A id -u"), "{words}");
+        assert!(words.contains("remembered password for: sudo -A id -u"), "{words}");
         assert_eq!(room.end(&running).await, (0, "0\n".into()));
     }
     // Another session is another memory, and a line that was not judged gets nothing.

@@ -63,8 +63,8 @@ async fn the_smart_model_passes_what_is_of_low_risk_and_is_named() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_else_it_says_is_a_question_for_the_person() {
     for (adviser, word, lasting) in [
-        ("text: ESCALATE", "leaves it to you", true),
-        ("text: 'APPROVE, as the user agreed'", "leaves it to you", true),
+        ("text: ESCALATE", "defers to you", true),
+        ("text: 'APPROVE, as the user agreed'", "defers to you", true),
         ("error: { kind: overloaded }", "failed", true),
         ("text: DENY", "advises against it", false),
     ] {
@@ -457,7 +457,7 @@ steps:
     talk.say("write it").await;
     let (_, seen) = talk.finished().await;
     let result = &results(&seen)[0];
-    assert!(result.1 == Outcome::Failed && result.2.contains("stands for a secret"), "{result:?}");
+    assert!(result.1 == Outcome::Failed && result.2.contains("is a mask for a secret"), "{result:?}");
     assert!(!world.work().join(".env").exists());
 }
 

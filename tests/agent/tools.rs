@@ -87,7 +87,7 @@ steps:
     let said = |text: &str| {
         requests[4].messages.iter().any(|m| matches!(m, Message::User { text: said, .. } if said.contains(text)))
     };
-    assert!(said("tools: mcp-far came (1)") && said("tools: mcp-far went away"));
+    assert!(said("tools: mcp-far added (1)") && said("tools: mcp-far removed"));
     let wrapped =
         |m: &Message| matches!(m, Message::Assistant { calls, .. } if calls.iter().any(|c| c.name == "tool_call"));
     assert!(requests[4].messages.iter().any(wrapped));
@@ -146,8 +146,7 @@ async fn a_resumed_session_has_the_tools_that_it_had() {
     world.registry.register(Arc::new(Echo(ToolSpec::dynamic("todo", "todo", "Other.", serde_json::json!({})))));
     talk.say("four").await;
     let (_, seen) = talk.finished().await;
-    let told =
-        |e: &AgentEvent| matches!(e, AgentEvent::Notice { text, .. } if text.contains("other tools than before"));
+    let told = |e: &AgentEvent| matches!(e, AgentEvent::Notice { text, .. } if text.contains("tools changed"));
     assert!(seen.iter().any(told), "{seen:?}");
     let requests = world.model.requests();
     let names = |at: usize| requests[at].tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();

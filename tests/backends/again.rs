@@ -86,7 +86,7 @@ fn work_over_ssh_is_found_after_a_crash_followed_and_ended() {
     run.term.kill();
     let term = Term::sized(&home, &[], (140, 45));
     let mut term = term;
-    term.wait("still runs on ssh there, from an earlier session");
+    term.wait("is still running on ssh there, from an earlier session");
     assert!(runs(server), "it outlived the program");
     // What it printed before is read again from its log there, and what comes is followed.
     term.send("\x14").wait("on ssh there").wait("no typing").wait("first-words");
@@ -109,14 +109,14 @@ fn work_over_ssh_that_goes_on_after_quit_can_be_ended_by_the_next_program() {
     let mut run = Run::start(&home, &mock, &[]);
     let id = run.begins("echo $$ >pid; echo it-is-up; exec sleep 600");
     let server = number(&sshd.home().join("pid"));
-    run.term.send("\x04").wait("these still run").wait("ends");
-    run.term.send(" ").wait("goes on");
+    run.term.send("\x04").wait("Still running").wait("killed");
+    run.term.send(" ").wait("keeps running");
     run.term.send("\r").ended();
     until("it says what goes on", || String::from_utf8_lossy(&run.term.raw()).contains("on ssh there"));
     assert!(runs(server) && registered(&home).len() == 1);
     // The agent of the resumed session finds it by its id.
     let mut run = Run::start(&home, &mock, &["-c"]);
-    run.term.wait("still runs on ssh there, from an earlier session");
+    run.term.wait("is still running on ssh there, from an earlier session");
     // Its output comes over the link.
     run.term.send("\x14").wait("no typing").shows("its output", |text| text.matches("it-is-up").count() >= 2);
     let log = run.call("process", json!({ "action": "log", "session_id": id }));
@@ -160,7 +160,7 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
     run.term.kill();
     sshd.cut();
     let mut run = Run::start(&home, &mock, &["-c"]);
-    run.term.wait("and may still run");
+    run.term.wait("and may still be running");
     let asked = run.call("process", json!({ "action": "poll", "session_id": id }));
     let why = asked["elsewhere"].as_str().unwrap_or_else(|| panic!("{asked}"));
     assert!(why.contains("on ssh there") && why.contains(&folder), "{why}");
@@ -172,11 +172,11 @@ fn a_machine_that_is_away_is_named_and_asked_again_when_somebody_looks() {
     assert_eq!(run.term.ended(), 0);
     assert_eq!(registered(&home).len(), 1);
     let mut run = Run::start(&home, &mock, &["-c"]);
-    run.term.wait("and may still run");
+    run.term.wait("and may still be running");
     sshd.mend();
-    run.term.send("\x14").wait("still runs on ssh there, from an earlier session").wait("first-words");
-    run.term.send("\x1b[20~").wait("cannot be typed into");
-    run.term.send("K").wait("End a command");
+    run.term.send("\x14").wait("is still running on ssh there, from an earlier session").wait("first-words");
+    run.term.send("\x1b[20~").wait("no typing");
+    run.term.send("K").wait("Kill a command");
     run.term.send("y\r");
     until("it is forgotten", || registered(&home).is_empty());
 }
@@ -202,7 +202,7 @@ fn work_in_a_container_is_found_again_and_none_is_made_to_look_for_it() {
     until("it is in the register", || registered(&home).len() == 1);
     run.term.kill();
     let mut run = Run::start(&home, &mock, &[]);
-    run.term.wait("still runs on podman hermes-test, from an earlier session");
+    run.term.wait("is still running on podman hermes-test, from an earlier session");
     run.term.send("\x14").wait("first-words");
     std::fs::write(workspace.join("go"), "").unwrap();
     run.term.wait("last-words").wait("✗ 4");
@@ -218,7 +218,7 @@ fn work_in_a_container_is_found_again_and_none_is_made_to_look_for_it() {
         engine.run(&["rm", "-f", "-t", "0", &name]).unwrap();
     }
     let run = Run::start(&home, &mock, &[]);
-    run.term.wait("ended: it is not known how");
+    run.term.wait("exited (exit status unknown)");
     until("it is forgotten", || registered(&home).is_empty());
     assert_eq!(engine.containers(), [] as [String; 0]);
 }

@@ -154,7 +154,7 @@ fn an_engine_that_does_not_answer_is_no_reason_to_end_all_that_runs_in_a_contain
     let done = home.run(&["tools", "run", "terminal", &args, "--yolo"]);
     let said: Value = serde_json::from_str(out(&done).trim()).unwrap_or_else(|_| panic!("{}", err(&done)));
     let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
-    assert!(why.contains("the engine is busy") && why.contains("it may still run there"), "{why}");
+    assert!(why.contains("the engine is busy") && why.contains("it may still be running there"), "{why}");
     let words = std::fs::read_to_string(folder.join("words")).unwrap();
     assert!(!words.lines().any(|word| word.starts_with("kill") || word.starts_with("stop")), "{words}");
     let pid = std::fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
@@ -187,7 +187,7 @@ fn files_go_there_and_come_back() {
     assert!(!missing.status.success() && err(&missing).contains("nothing-there: No such file"), "{}", err(&missing));
     home.config("");
     let local = home.run(&["files", "push", "one.sh"]);
-    assert!(err(&local).contains("name another place with --backend"), "{}", err(&local));
+    assert!(err(&local).contains("choose a backend with --backend"), "{}", err(&local));
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn kubectl_asks_a_cluster_for_what_was_meant() {
     let said = run(&home, "true");
     let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
     assert!(
-        why.contains("kubernetes web-0 is not there") && why.contains("nothing runs in this cluster"),
+        why.contains("kubernetes web-0 is unavailable") && why.contains("nothing runs in this cluster"),
         "{why} {:?}",
         cluster.log()
     );

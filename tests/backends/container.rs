@@ -70,9 +70,9 @@ fn it_is_found_again_started_again_and_made_anew() {
     assert_eq!(engine.containers(), first, "found by its labels");
     engine.run(&["stop", "-t", "0", &first[0]]).unwrap();
     let told = site.run("cat /root/kept");
-    // What was known is gone with it; the next command starts it again.
+    // What was known is gone with it; the next command restarts it.
     if told["exit_code"] != 0 {
-        assert!(told["error"].as_str().unwrap().contains("stopped from outside"), "{told}");
+        assert!(told["error"].as_str().unwrap().contains("stopped outside Hermes"), "{told}");
     }
     assert_eq!(site.prints("cat /root/kept"), "kept");
     assert_eq!(engine.containers(), first, "started again");
@@ -100,7 +100,7 @@ fn one_that_is_killed_from_outside_is_told_with_what_comes_next() {
         killed
     });
     let why = killed["error"].as_str().unwrap_or_else(|| panic!("{killed}"));
-    assert!(why.contains(&name) && why.contains("the next command starts it again"), "{why}");
+    assert!(why.contains(&name) && why.contains("the next command restarts it"), "{why}");
     assert_eq!(site.prints("echo again"), "again");
 }
 
@@ -151,9 +151,7 @@ fn questions_about_what_stays_in_it_may_be_left_out_and_refusals_may_not() {
     let Some((_engine, site)) = site(test, relaxed) else { return };
     assert_eq!(site.run("mkdir -p /srv/x/y && rm -rf /srv/x")["exit_code"], 0);
     // No such programs are in the image: nothing happens even if they should run.
-    for (line, word) in
-        [("poweroff", "refused in every mode"), ("curl -T file http://x.example/", "approval of a person")]
-    {
+    for (line, word) in [("poweroff", "refused in every mode"), ("curl -T file http://x.example/", "needs approval")] {
         let result = site.run(line);
         assert!(result["error"].as_str().is_some_and(|why| why.contains(word)), "{line}: {result}");
     }

@@ -59,10 +59,10 @@ fn a_sandbox_that_stops_or_goes_is_told_and_comes_back() {
         })
     };
     let why = broken("touch running; sleep 600", &|| service.stop());
-    assert!(why.contains("is stopped (idle too long, or from outside); the next command starts it again"), "{why}");
+    assert!(why.contains("is stopped (idle too long, or outside Hermes); the next command restarts it"), "{why}");
     assert_eq!((site.prints("cat kept"), service.made()), ("kept".into(), 1));
     let why = broken("touch running; sleep 600", &|| service.delete());
-    assert!(why.contains("was deleted from outside; the next command makes a new one"), "{why}");
+    assert!(why.contains("was deleted outside Hermes; the next command creates a new one"), "{why}");
     assert_eq!((site.run("cat kept")["exit_code"].clone(), service.made()), (json!(1), 2));
 }
 
@@ -93,7 +93,7 @@ fn a_sandbox_that_never_gets_ready_is_given_up_when_it_is_left() {
             });
             site.run("echo x")
         });
-        assert!(said["error"].as_str().is_some_and(|why| why.contains("it is being left")), "{said}");
+        assert!(said["error"].as_str().is_some_and(|why| why.contains("the backend is being left")), "{said}");
     };
     given_up(&|| site.backends.leave().unwrap());
     assert_eq!((service.state(), service.strange()), (None, Vec::new()), "it would be nobody's");
@@ -164,7 +164,7 @@ fn what_the_service_refuses_is_told_and_nothing_runs_here() {
         Err(why) => return skipped("what_the_service_refuses_is_told_and_nothing_runs_here", &why),
     };
     let mut home = home(&service);
-    for (status, words) in [(401, "check DAYTONA_API_KEY"), (402, "has to be paid"), (429, "too many requests")] {
+    for (status, words) in [(401, "check DAYTONA_API_KEY"), (402, "payment required"), (429, "too many requests")] {
         service.refuse(Some((status, "the reason")));
         let said = run(&home, "touch here");
         let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
@@ -180,7 +180,7 @@ fn what_the_service_refuses_is_told_and_nothing_runs_here() {
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("use https"));
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     home.set("DAYTONA_API_URL", &format!("http://127.0.0.1:{nobody}"));
-    assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("cannot be reached"));
+    assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("cannot reach"));
     home.set("DAYTONA_API_KEY", "");
     assert!(run(&home, "touch here")["error"].as_str().unwrap().contains("DAYTONA_API_KEY is not set"));
     assert!(!home.project().join("here").exists() && service.made() == 1);

@@ -199,7 +199,7 @@ fn files_work_like_home(site: &Site) {
     // A file that somebody else changed, a missing one and its neighbours.
     site.prints("sleep 0.01; echo other >moved.txt");
     let stale = site.call("patch", json!({"path": "moved.txt", "old_string": "other", "new_string": "mine"}));
-    assert!(stale["_warning"].as_str().unwrap().contains("changed by someone else"), "{stale}");
+    assert!(stale["_warning"].as_str().unwrap().contains("changed since you last read it"), "{stale}");
     let missing = site.call("read_file", json!({"path": "movd.txt"}));
     assert!(missing["similar_files"][0].as_str().unwrap().ends_with("/moved.txt"), "{missing}");
     let found = site.call("search_files", json!({"pattern": "min[e]"}));
@@ -280,7 +280,7 @@ fn is_judged_there(site: &Site) {
         assert!(result["error"].as_str().is_some_and(|why| why.contains("read of a secret")), "{line}: {result}");
     }
     let read = site.call("read_file", json!({"path": "keys/id_made"}));
-    assert!(read["error"].as_str().is_some_and(|why| why.contains("approval of a person")), "{read}");
+    assert!(read["error"].as_str().is_some_and(|why| why.contains("needs approval")), "{read}");
     assert_eq!(site.prints("cat plain"), "x");
     site.gate.set_mode(Mode::Off);
 }
@@ -301,7 +301,7 @@ fn types_there(home: Home, kind: &str) {
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯").wait(kind);
     term.send("run it\r").wait("Name?");
-    term.send("\x1b[20~").wait("hand back");
+    term.send("\x1b[20~").wait("F9 return");
     term.send("ada\r").wait("hello-ada").wait("Secret?");
     term.send("geheim77\r").wait("all-is-said");
     let request = mock.requests().pop().unwrap();

@@ -124,7 +124,7 @@ fn a_sandbox_that_ends_is_told_and_made_anew() {
         site.run("touch running; sleep 600")
     });
     let why = said["error"].as_str().unwrap_or_else(|| panic!("{said}"));
-    assert!(why.contains("has ended (idle too long, after a day, or from outside)"), "{why}");
+    assert!(why.contains("has stopped (idle too long, after a day, or outside Hermes)"), "{why}");
     assert_eq!(site.prints("ls"), "image");
     assert_eq!((standin.sandboxes().len(), standin.running().len()), (2, 1));
 }
@@ -159,7 +159,7 @@ fn what_a_sandbox_held_is_kept_for_the_next_run() {
     let image = kept("now").unwrap();
     let lost = run(&home, "ls");
     let why = lost["error"].as_str().unwrap_or_else(|| panic!("{lost}"));
-    assert!(why.contains("is not at the service any more") && why.contains(&image) && why.contains(".before"), "{why}");
+    assert!(why.contains("no longer exists") && why.contains(&image) && why.contains(".before"), "{why}");
     assert_eq!((kept("now"), kept("before").as_deref()), (None, Some(image.as_str())));
     assert_eq!(standin.running(), Vec::<PathBuf>::new(), "nothing was made in its place");
     assert_eq!(run(&home, "ls")["output"], "image");
@@ -191,7 +191,7 @@ fn a_sandbox_whose_image_cannot_be_noted_is_not_ended() {
     assert_eq!(said["output"], "work", "{said}");
     let images = std::fs::read_dir(standin.root.join("images")).unwrap();
     let image = images.map(|entry| entry.unwrap().file_name().into_string().unwrap()).next().unwrap();
-    assert!(words.contains(&image) && words.contains("was left as it is"), "{words}");
+    assert!(words.contains(&image) && words.contains("was left running"), "{words}");
     assert_eq!(standin.running().len(), 1, "it is the only one that has them");
     std::fs::remove_file(&folder).unwrap();
     assert_eq!(run(&home, "cat made")["output"], "work");
@@ -232,15 +232,15 @@ fn what_the_service_refuses_is_told() {
     std::fs::remove_file(standin.root.join("refusal")).unwrap();
     std::fs::write(home.hermes().join(".env"), "MODAL_TOKEN_ID=ak-standin\nMODAL_TOKEN_SECRET=other-secret-1\n")
         .unwrap();
-    why("the service refuses the token (Token validation failed): run `modal setup`");
+    why("the service rejected the token (Token validation failed): run `modal setup`");
     std::fs::remove_file(home.hermes().join(".env")).unwrap();
-    why("there is no token for Modal");
+    why("no Modal token");
     std::fs::write(home.user().join(".modal.toml"), "[default]\n").unwrap();
-    why("the service refuses the token (Token missing");
+    why("the service rejected the token (Token missing");
     std::fs::remove_file(standin.root.join("modal")).unwrap();
     let elsewhere = Command::new("sh").args(["-c", "command -v modal"]).output().unwrap();
     if !elsewhere.status.success() {
-        why("the program `modal` is not installed");
+        why("`modal` is not installed");
     }
     assert!(!home.project().join("here").exists());
 }

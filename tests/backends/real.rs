@@ -124,11 +124,11 @@ fn slurm_says_what_became_of_a_job_and_why_there_is_none() {
         results
     });
     let why = results[0]["error"].as_str().unwrap_or_else(|| panic!("{}", results[0]));
-    assert!(why.contains("its job 1 ") && why.contains("the next command asks for a new one"), "{why}");
+    assert!(why.contains("its job 1 ") && why.contains("the next command requests a new one"), "{why}");
     assert_eq!(results[1]["output"], "again 2", "{}", results[1]);
     let refused = session(&home, &SLURM.replace("short", "none-such"), &[line("echo x")]);
     let why = refused[0]["error"].as_str().unwrap_or_else(|| panic!("{}", refused[0]));
-    assert!(why.contains("slurm none-such is not there") && why.to_lowercase().contains("partition"), "{why}");
+    assert!(why.contains("slurm none-such is unavailable") && why.to_lowercase().contains("partition"), "{why}");
     assert_eq!(slurm.jobs(), [] as [String; 0]);
 }
 
@@ -239,10 +239,10 @@ fn apptainer_says_when_its_instance_was_stopped() {
         results
     });
     let why = results[0]["error"].as_str().unwrap_or_else(|| panic!("{}", results[0]));
-    assert!(why.contains("was stopped from outside; the next command starts it again"), "{why}");
+    assert!(why.contains("was stopped outside Hermes; the next command restarts it"), "{why}");
     assert_eq!(results[1]["output"], "again", "{}", results[1]);
     let wrong = config.replace("/image\n", "/no-such-image\n");
     let refused = session(&home, &wrong, &[line("echo x")]);
     let why = refused[0]["error"].as_str().unwrap_or_else(|| panic!("{}", refused[0]));
-    assert!(why.contains("apptainer no-such-image is not there") && why.contains("no-such-image"), "{why}");
+    assert!(why.contains("apptainer no-such-image is unavailable") && why.contains("no-such-image"), "{why}");
 }

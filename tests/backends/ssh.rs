@@ -7,9 +7,9 @@ use hermes::backends::{Job, JobSpec};
 use hermes::exec::{ExecError, Launch, Spawn};
 use hermes::protocol::{Body, Item, ItemId, Origin, SessionId};
 use hermes::store::{Blobs, FileChange, Store};
-use hermes::tools::file::ground::Ground;
 use hermes::tools::file::history::FileHistory;
 use hermes::tools::file::restore::{Back, Verdict, foreign, redoing, restore, undoing};
+use hermes::tools::file::restore_target::RestoreTarget;
 
 pub(super) fn terminal(sshd: &Sshd) -> TerminalConfig {
     TerminalConfig {
@@ -136,7 +136,7 @@ fn a_connection_that_breaks_is_told_and_mended() {
     assert!(why.contains("ssh there"), "{why}");
     assert!(runs(worker), "background work outlives the connection");
     let refused = site.run("echo x");
-    assert!(refused["error"].as_str().unwrap().contains("ssh there is not there"), "{refused}");
+    assert!(refused["error"].as_str().unwrap().contains("ssh there is unavailable"), "{refused}");
     sshd.mend();
     assert_eq!(site.prints("echo back"), "back");
     std::fs::write(home.join("go"), "").unwrap();
@@ -199,7 +199,7 @@ fn edits_there_are_put_back_there() {
         gist: String::new(),
     };
     site.runtime.block_on(store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }])).unwrap();
-    let ground = Ground::of(&site.backends);
+    let ground = RestoreTarget::of(&site.backends);
     site.ctx.history = Some(FileHistory {
         store: store.clone(),
         blobs: blobs.clone(),
@@ -212,19 +212,18 @@ fn edits_there_are_put_back_there() {
     site.call("write_file", json!({"path": "new", "content": "x"}));
     let changes = site.runtime.block_on(store.changes(&session)).unwrap();
     assert!(changes.len() == 2 && changes.iter().all(|change| change.place.starts_with("ssh there (")), "{changes:?}");
-    let lost = |ground: &Ground, word: &str| {
+    let lost = |ground: &RestoreTarget, word: &str| {
         let backs = undoing(&changes, &blobs, ground);
         let told = |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains(word));
         assert!(backs.len() == 2 && backs.iter().all(told), "{backs:?}");
         assert_eq!(restore(&backs, true, &blobs, ground).files, []);
     };
-    lost(&Ground::default(), "go there with /backend first");
+    lost(&RestoreTarget::default(), "switch with /backend first");
     // Another machine may have the same name for people.
     let theirs: Vec<_> =
         changes.iter().map(|change| FileChange { place: "ssh there (another)".into(), ..change.clone() }).collect();
     let backs = undoing(&theirs, &blobs, &ground);
-    let away =
-        |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains("ssh there (another), where no work"));
+    let away = |back: &Back| matches!(&back.verdict, Verdict::Lost(why) if why.contains("ssh there (another), which is not the current"));
     assert!(backs.len() == 2 && backs.iter().all(away), "{backs:?}");
     sshd.cut();
     lost(&ground, "ssh there");
@@ -277,7 +276,7 @@ fn sudo_is_probed_there_and_no_password_goes_there() {
     put("#!/bin/sh\nprintf '%s\\n' \"$*\" >>\"$HOME/asked\"\n[ \"$1\" = -n ] && exit 1\nexec \"$@\"\n");
     let refused = site.run("touch begun; sudo touch as-root");
     let why = refused["error"].as_str().unwrap_or_else(|| panic!("{refused}"));
-    assert!(why.contains("sudo on ssh there wants a password") && why.contains("NOPASSWD"), "{why}");
+    assert!(why.contains("sudo on ssh there asks for a password") && why.contains("NOPASSWD"), "{why}");
     assert!(!home.join("begun").exists() && !home.join("as-root").exists());
     assert_eq!(std::fs::read_to_string(home.join("asked")).unwrap(), "-n true\n");
     // A line that says by itself how the password is got, or that has none, is the line's own business.
@@ -301,7 +300,7 @@ fn a_session_keeps_its_backend_and_moves_no_other() {
     home.model(&mock, &config);
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    term.send("/backend ssh\r").wait("commands run and files are here now: ssh there");
+    term.send("/backend ssh\r").wait("commands now run on: ssh there");
     term.send("one\r").wait("first-answer");
     term.quit();
     // Another session is where the configuration says.
@@ -322,7 +321,7 @@ fn a_session_keeps_its_backend_and_moves_no_other() {
     term.wait("first-answer").wait("ssh there");
     term.send("!echo in-$HOME\r").wait(&format!("in-{}", sshd.home().display()));
     // From there to a fresh one in the same place, and back to this machine by hand.
-    term.send("/backend local\r").wait("commands run and files are here now: local");
+    term.send("/backend local\r").wait("commands now run on: local");
     term.quit();
 }
 
@@ -378,7 +377,7 @@ fn what_is_given_up_before_it_is_watched_never_runs() {
     until("nothing of it is there", || jobs(&sshd) == 0);
     let before = std::mem::replace(&mut site.ctx.exec, exec);
     let refused = site.call("terminal", json!({"command": "touch ran", "background": true}));
-    assert!(refused["error"].as_str().is_some_and(|why| why.contains("running already")), "{refused}");
+    assert!(refused["error"].as_str().is_some_and(|why| why.contains("already running")), "{refused}");
     assert_eq!(jobs(&sshd), 0);
     let full = std::mem::replace(&mut site.ctx.exec, before);
     site.runtime.block_on(full.shutdown(true));
@@ -460,7 +459,7 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     let has = |text: &str| std::fs::read_to_string(&file).is_ok_and(|now| now == text);
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    term.send("/backend ssh\r").wait("commands run and files are here now: ssh there");
+    term.send("/backend ssh\r").wait("commands now run on: ssh there");
     term.send("alpha request\r").wait("wrote-it-once");
     term.send("beta request\r").wait("wrote-it-twice");
     term.shows("both turns have ended", |text| text.matches("steps ·").count() == 2);
@@ -469,7 +468,7 @@ fn a_rewind_at_the_screen_puts_files_back_there_and_a_fork_stays_there() {
     term.send("/fork\r").wait("(fork)").wait("ssh there");
     term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
     term.send("\x1b[B").wait("2 prompts, ").wait("ssh there (");
-    term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file").wait("ssh there (");
+    term.send("\r").wait("nothing has changed yet").wait("Conversation and 1 file").wait("ssh there (");
     assert!(has("third"));
     term.send("\r").wait("rewound").gone("wrote-it-once");
     assert!(has("first"));

@@ -5,7 +5,7 @@ use super::harness::{Engine, Sshd, engine::IMAGE};
 use crate::measures::{Row, median, ms, row};
 use hermes::backends::{Backends, Job, JobSpec, Keys, Terminal};
 use hermes::config::TerminalConfig;
-use hermes::exec::{Exec, ExecOptions, Far};
+use hermes::exec::{Exec, ExecOptions, RemoteCommand};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 

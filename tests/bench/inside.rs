@@ -8,9 +8,9 @@ use hermes::exec::{Exec, ExecOptions};
 use hermes::policy::Intent;
 use hermes::policy::redact::redact;
 use hermes::tools::dispatch::Dispatch;
-use hermes::tools::offer::Offer;
 use hermes::tools::registry::Registry;
 use hermes::tools::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use hermes::tools::tool_selection::ToolSelection;
 use hermes::tools::world::LocalWorld;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -90,7 +90,7 @@ pub fn dispatch() -> Vec<Row> {
         registry.publish(&source, (0..15).map(tool).collect());
     }
     let published = began.elapsed();
-    let offer = Arc::new(Offer::default());
+    let offer = Arc::new(ToolSelection::default());
     let began = Instant::now();
     let offered = offer.offered(&registry.snapshot());
     let offering = began.elapsed();

@@ -69,14 +69,14 @@ fn a_decoded_payload_is_shown_whole_and_read_before_it_runs() {
             Mock::start(vec![terminal(&format!("echo {encoded} | base64 -d | sh")), Step::Text("done it".into())]);
         let home = Home::with(&mock, "");
         let mut term = asked(&home, size);
-        term.send("y").wait("see all of it first");
+        term.send("y").wait("scroll to the end to approve");
         while !term.text().contains("touch ran-at-last") {
             let before = term.text();
             term.send("\x1b[6~");
             until("the next page", || term.text() != before);
         }
         // Nothing more is to be seen, and nothing says so.
-        term.gone("see all of it first").gone("PgDn more");
+        term.gone("scroll to the end to approve").gone("PgDn more");
         term.send("y").wait("Enter confirms");
         term.send("\r").wait("done it");
         until("it ran", || home.project().join("ran-at-last").exists());
@@ -100,7 +100,7 @@ fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
         term.send("ce\r").wait("rm -rf dist/ && git push --force").wait("Run this instead?");
         assert!(!term.text().contains("❯ ce"), "{}", term.text());
         term.wait("recursive delete").wait("dist/").wait("1 file");
-        term.send("\x1b").wait("Enter shows it once more");
+        term.send("\x1b").wait("Enter shows it again");
         term.send("\x15rm -rf dist; echo edited > edited.txt\r").wait("Run this instead?").wait("1 file");
         // It answers once it could be read.
         until("the edited command runs", || {
@@ -128,7 +128,7 @@ fn a_question_that_nobody_answers_in_time_is_a_no_of_its_own() {
     term.wait("❯");
     term.send("go\r").wait("went on without").gone("Approve a command");
     term.wait("no answer in time");
-    assert!(told(&mock).contains("nobody answered in time"), "{}", told(&mock));
+    assert!(told(&mock).contains("no one answered in time"), "{}", told(&mock));
     assert!(home.project().join("build").exists());
 }
 
@@ -172,7 +172,7 @@ fn a_rule_that_a_person_writes_answers_the_question_that_waits() {
     let home = Home::with(&mock, "");
     std::fs::create_dir(home.project().join("build")).unwrap();
     let mut term = asked(&home, (140, 45));
-    term.send("\x1b").wait("the question waits");
+    term.send("\x1b").wait("the question is still pending");
     std::fs::write(home.hermes().join("permissions.yaml"), "terminal(rm -rf build): allow\n").unwrap();
     // What loosens waits for the person.
     term.send("/reload\r").wait("The policy changed on disk");
@@ -218,7 +218,7 @@ fn what_was_denied_is_not_asked_again_until_the_person_speaks() {
     let mut term = asked(&home, (100, 30));
     term.send("d").wait("Why not?");
     term.send("it holds my notes\r").wait("given up");
-    assert!(told(&mock).contains("denied this before and said: it holds my notes"), "{}", told(&mock));
+    assert!(told(&mock).contains("already denied this and said: it holds my notes"), "{}", told(&mock));
     // The audit log keeps the reason, too.
     let log = out(&home.run(&["approvals", "log", "--json"]));
     assert!(log.contains("the user denied this call and says: it holds my notes"), "{log}");
@@ -243,7 +243,7 @@ fn a_link_that_turned_while_it_was_asked_is_asked_again() {
         term.send("y").wait("Enter confirms");
         std::fs::rename(&build, home.project().join("built")).unwrap();
         symlink(&precious, &build).unwrap();
-        term.send("\r").wait("Asked again").wait("Esc: decide later");
+        term.send("\r").wait("Asking again").wait("Esc: decide later");
         assert!(precious.join("file").exists());
         term.send("d").wait("Why not?");
         term.send("\r").wait("left alone");
@@ -261,7 +261,7 @@ fn without_a_person_it_is_said_what_did_not_run_and_why() {
     let done = home.run(&["-p", "clean"]);
     assert_eq!((done.status.code(), out(&done).trim()), (Some(2), "it stays"));
     let said = err(&done);
-    assert!(said.contains("terminal rm -rf keep did not run") && said.contains("nobody can be asked here"), "{said}");
+    assert!(said.contains("terminal rm -rf keep did not run") && said.contains("no one can approve here"), "{said}");
     let mock = Mock::start(steps());
     home.model(&mock, "");
     let envelope: Value = serde_json::from_str(&out(&home.run(&["-p", "clean", "--output", "json"]))).unwrap();
@@ -284,15 +284,15 @@ fn a_question_that_was_open_when_the_program_was_killed_is_in_the_log_as_interru
     let mut term = asked(&home, (100, 30));
     term.kill();
     let mut term = Term::sized(&home, &["-c"], (100, 30));
-    term.wait("the program ended while this turn ran");
+    term.wait("the program exited during this turn");
     let rows = logged(&home, &["--outcome", "interrupted"]);
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!((&rows[0]["kind"], &rows[0]["what"]), (&json!("call"), &json!("rm -rf build")));
-    assert!(rows[0]["why"].as_str().unwrap().contains("whether this was answered or done is not known"), "{rows:?}");
+    assert!(rows[0]["why"].as_str().unwrap().contains("outcome unknown"), "{rows:?}");
     assert!(home.project().join("build").exists());
     // Once: another start adds nothing.
     term.kill();
-    Term::sized(&home, &["-c"], (100, 30)).wait("the program ended while this turn ran");
+    Term::sized(&home, &["-c"], (100, 30)).wait("the program exited during this turn");
     assert_eq!(logged(&home, &["--outcome", "interrupted"]).len(), 1);
 }
 
@@ -317,7 +317,7 @@ fn a_question_that_was_open_when_the_program_was_left_was_stopped_by_nobody() {
         let rows = logged(&home, &["--outcome", "interrupted"]);
         assert_eq!(rows.len(), 1, "{how}: {rows:?}");
         assert_eq!((&rows[0]["by"], &rows[0]["what"]), (&json!("nobody"), &json!("rm -rf build")), "{how}");
-        assert!(rows[0]["why"].as_str().unwrap().contains("the program was left before anybody answered"), "{rows:?}");
+        assert!(rows[0]["why"].as_str().unwrap().contains("the program quit before anyone answered"), "{rows:?}");
         assert!(home.project().join("build").exists());
     }
 }
@@ -356,14 +356,14 @@ fn each_way_that_a_question_ends_without_a_yes_has_its_own_text_and_its_own_row(
     let mock = Mock::start(steps());
     home.model(&mock, "");
     home.run(&["-p", "clean"]);
-    ended(&home, &mock, "no_one", "nobody", "nobody can be asked here");
+    ended(&home, &mock, "no_one", "nobody", "no one can approve here");
 
     let mock = Mock::start(steps());
     home.model(&mock, "approvals:\n  timeout: 1\n");
     let mut term = Term::sized(&home, &[], (100, 30));
     term.wait("❯");
     term.send("go\r").wait("understood");
-    ended(&home, &mock, "timed_out", "nobody", "nobody answered in time");
+    ended(&home, &mock, "timed_out", "nobody", "no one answered in time");
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn a_question_leaves_the_end_of_the_conversation_and_the_terminal_in_view() {
         let row =
             |what: &str| text.lines().position(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}: {text}"));
         let card = row("Approve a command");
-        assert!(row("waits for you") < card && row("the-words-before") < card, "{text}");
+        assert!(row("needs approval") < card && row("the-words-before") < card, "{text}");
         assert_eq!(row("Esc: decide later"), usize::from(size.1) - 2, "{text}");
         // The whole line stands in its row, and what is only code is no file.
         assert!(text.lines().take(card).any(|row| row.contains("sell(1)' && rm -rf")), "{text}");
@@ -413,10 +413,10 @@ fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_comman
         .wait("only: --outcome denied build")
         .wait("terminal: rm -rf build");
     term.send("\x1b").gone("only: --outcome");
-    term.send("/approvals log --kind nonsense\r").wait("is none of call, rule, mode, pruned");
+    term.send("/approvals log --kind nonsense\r").wait("must be one of call, rule, mode, pruned");
     let mode = logged(&home, &["--kind", "mode"]);
     assert_eq!((mode.len(), &mode[0]["what"]), (1, &json!("ask → auto")));
-    assert!(err(&home.run(&["approvals", "log", "--by", "nonsense"])).contains("is none of policy, rule"));
+    assert!(err(&home.run(&["approvals", "log", "--by", "nonsense"])).contains("must be one of policy, rule"));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_corrupt_database_is_kept_and_told() {
     let garbage = b"SQLite format 3\0this is not a database at all".repeat(100);
     std::fs::write(home.hermes().join("state.db"), &garbage).unwrap();
     let mut term = Term::start(&home, &[]);
-    term.wait("state.db").wait("left as it is");
+    term.wait("state.db").wait("belongs to another program");
     term.send("hello\r").wait("still works");
     term.quit();
     assert_eq!(term.ended(), 0);
@@ -100,7 +100,7 @@ fn another_programs_database_is_never_written_to() {
         let done = home.run(&["-p", "hello"]);
         assert!(done.status.success());
         assert!(
-            err(&done).contains("was not made by this program") && err(&done).contains("hermes.db"),
+            err(&done).contains("belongs to another program") && err(&done).contains("hermes.db"),
             "{}",
             err(&done)
         );

@@ -90,9 +90,9 @@ fn documents_that_break_their_reader_break_nothing_else() {
     let good = read("good.pdf");
     assert!(good.status.success() && out(&good).contains("Hello paper"), "{}", out(&good));
     for (name, why) in [
-        ("hostile.pdf", "its reader broke on it: inspect it with a program"),
-        ("crowded.ods", "its reader broke on it: inspect it with a program"),
-        ("none.pdf", "is not a PDF that can be read"),
+        ("hostile.pdf", "its reader crashed: inspect it with a program"),
+        ("crowded.ods", "its reader crashed: inspect it with a program"),
+        ("none.pdf", "is not a readable PDF"),
     ] {
         let done = read(name);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", err(&done));

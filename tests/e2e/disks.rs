@@ -25,12 +25,12 @@ fn a_full_disk_stops_no_conversation() {
     term.paste(&"a line of a large file\n".repeat(12_000)).wait("Pasted");
     term.send(" second\r").wait("the-first-unsaved");
     // What isn't saved, where, and what to do.
-    term.wait("not being saved").wait("disk").wait("free some disk");
+    term.wait("is not saved").wait("disk").wait("free some disk");
     term.send("third\r").wait("the-second-unsaved");
     assert!(mock.requests().last().unwrap()["messages"].to_string().contains("it-still-runs"));
 
     std::fs::remove_file(ballast).unwrap();
-    term.send("fourth\r").wait("there-is-room").wait("sessions are saved again");
+    term.send("fourth\r").wait("there-is-room").wait("saving sessions again");
     term.quit();
     assert_eq!(term.ended(), 0);
     // Nothing of it is lost: what the full disk refused is there too.
@@ -109,7 +109,7 @@ fn a_log_that_fills_the_disk_stops_neither_its_command_nor_anybody_else() {
     home.model(&mock, "");
     let mut term = Term::sized(&home, &["--yolo"], (200, 45));
     term.wait("❯");
-    term.send("go\r").wait("no room for the output").wait("the-last-line");
+    term.send("go\r").wait("disk full:").wait("the-last-line");
     // Nobody else is short of room for it.
     let spilled = home.hermes().join("cache/spill");
     until("the space is given back", || {

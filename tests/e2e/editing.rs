@@ -77,7 +77,7 @@ fn an_export_leaves_the_repository_alone_unless_a_file_is_named() {
     term.send("go\r").wait("said-so").wait("1 step");
     term.send("/export\r").wait("written to").wait("exports/hermes-");
     escape(&mut term);
-    term.send("/export taken.md\r").wait("is there already");
+    term.send("/export taken.md\r").wait("already exists");
     escape(&mut term);
     let exports: Vec<_> =
         std::fs::read_dir(home.hermes().join("exports")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -97,7 +97,7 @@ fn the_palette_puts_what_was_used_first_also_after_a_restart() {
     settle(&mut term);
     term.send("/keys\r").wait("Esc");
     escape(&mut term);
-    term.send("/export\r").wait("nothing to export yet");
+    term.send("/export\r").wait("nothing to export");
     term.send("\x10").wait("Used");
     escape(&mut term);
     term.send("/quit\r");

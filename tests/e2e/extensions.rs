@@ -46,7 +46,7 @@ fn a_subcommand_works_as_soon_as_its_plugin_is_enabled() {
     assert_ne!(home.run(&["forecast"]).status.code(), Some(3));
     let enabled = home.run(&["plugins", "enable", "weather"]);
     let said = String::from_utf8_lossy(&enabled.stdout).into_owned();
-    assert!(enabled.status.success() && said.contains("it brings hermes forecast"), "{said}");
+    assert!(enabled.status.success() && said.contains("it adds hermes forecast"), "{said}");
     let ran = home.run(&["forecast"]);
     assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(3), &b"rain ahead\n"[..]));
     // One that does not start is enabled all the same, and says why.
@@ -72,11 +72,7 @@ fn a_plugins_tool_is_called_and_a_hook_blocks_a_command() {
 
     // Without a person the hook does not run before somebody said yes to it.
     let done = home.run(&["-p", "go", "--output", "stream-json"]);
-    assert!(
-        err(&done).contains("the hook PreToolUse: sh guard.sh does not run: nobody has said yes"),
-        "{}",
-        err(&done)
-    );
+    assert!(err(&done).contains("hook PreToolUse: sh guard.sh does not run: not approved"), "{}", err(&done));
     assert_eq!(tool_result(&mock, 1), "sunny, key is unset");
     assert!(home.project().join("made").exists());
     let system = mock.requests()[0]["messages"][0]["content"].as_str().unwrap().to_owned();
@@ -194,7 +190,7 @@ fn a_project_runs_nothing_before_it_is_trusted_and_nothing_that_changed() {
     write(&work.join("note.sh"), &format!("echo changed >> {}\n", mark.display()));
     write(&work.join(".hermes/plugins/sly/more.sh"), "echo evil\n");
     let said = err(&home.run(&["-p", "hello"]));
-    assert_eq!(said.matches("it changed since it was trusted").count(), 2, "{said}");
+    assert_eq!(said.matches("it changed since you trusted it").count(), 2, "{said}");
     assert!(!mark.exists(), "something that changed ran");
 }
 
@@ -206,13 +202,13 @@ fn the_card_asks_before_anything_of_a_folder_runs() {
     write(&home.project().join("hermes.yaml"), "hooks:\n  prompt_submitted:\n  - command: sh note.sh\n");
     write(&home.project().join("note.sh"), &format!("echo 'it is Monday'; echo ran >> {}\n", mark.display()));
     let mut term = Term::start(&home, &[]);
-    term.wait("May this run?").wait("sh note.sh").wait("it is Monday");
-    term.wait("y, then Enter, trusts");
+    term.wait("Trust this folder?").wait("sh note.sh").wait("it is Monday");
+    term.wait("y, then Enter to trust");
     term.send("y");
-    term.wait("▸ Trust it as it is shown here");
+    term.wait("▸ Trust it as shown");
     assert!(!mark.exists());
     term.send("\r");
-    term.wait("trusted as it was shown");
+    term.wait("trusted as shown");
     term.send("hello\r");
     term.wait("prompt_submitted · sh note.sh · added context").wait("hello back");
     assert!(mark.exists());
@@ -249,8 +245,8 @@ fn a_plugin_on_the_screen() {
     term.gone("Tuesday: sun");
     term.send("how is it?\r");
     // Its tool is asked about: nobody allowed it.
-    term.wait("Approve a tool of another program").wait("plugin weather");
-    term.gone("answers after a quiet moment");
+    term.wait("Approve an external tool").wait("plugin weather");
+    term.gone("keys are ignored for a moment");
     term.send("y");
     term.send("\r");
     term.wait("the weather is fine");
@@ -286,7 +282,7 @@ def register(ctx):
     assert!(made.success());
     let source = format!("pip:{}", wheel.display());
     let installed = home.run(&["plugins", "install", &source]);
-    assert!(out(&installed).contains("demo is installed in "), "{}{}", out(&installed), err(&installed));
+    assert!(out(&installed).contains("installed demo in "), "{}{}", out(&installed), err(&installed));
     let listed: Value = serde_json::from_str(&out(&home.run(&["plugins", "list", "--json"]))).unwrap();
     let row = &listed["plugins"][0];
     assert_eq!((&row["name"], &row["version"], &row["state"]), (&json!("demo"), &json!("1.2"), &json!("off")));
@@ -297,7 +293,7 @@ def register(ctx):
     assert_eq!(out(&home.run(&["tools", "run", "demo_shout", r#"{"text":"hey"}"#])).trim(), "HEY");
     assert_eq!(out(&home.run(&["demo"])).trim(), "from a package");
     let twice = home.run(&["plugins", "install", &source]);
-    assert!(err(&twice).contains("is there already"), "{}", err(&twice));
+    assert!(err(&twice).contains("already exists"), "{}", err(&twice));
     assert!(home.run(&["plugins", "uninstall", "demo"]).status.success());
     let left: Vec<_> = std::fs::read_dir(home.hermes().join("plugin-venvs")).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");

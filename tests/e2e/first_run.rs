@@ -41,7 +41,7 @@ fn a_pasted_key_is_tried_once_stored_and_used() {
     let mock = Mock::start(vec![Step::Text("ok".into()), Step::Text("a first answer".into())]);
     let home = bare(&mock);
     let mut term = Term::start(&home, &[]);
-    term.wait("Nothing is sent anywhere before you choose");
+    term.wait("Nothing is sent anywhere until you choose");
     choose(&mut term, "OpenRouter");
     term.paste("sk-or-pasted-key").wait("••••");
     assert_eq!(mock.count(), 0, "nothing is sent before Enter");
@@ -73,7 +73,7 @@ fn a_refused_key_is_told_and_stored_all_the_same() {
     choose(&mut term, "OpenRouter");
     term.paste("sk-or-not-yet-active\n");
     // With or without the line's end in the paste.
-    term.send("\r").wait("Esc leaves");
+    term.send("\r").wait("Esc cancels");
     let said = term.text();
     assert!(said.contains("key"), "{said}");
     let env = std::fs::read_to_string(home.hermes().join(".env")).unwrap();
@@ -96,7 +96,7 @@ fn an_unreachable_provider_is_no_wall_either() {
     let mut term = Term::start(&home, &[]);
     choose(&mut term, "OpenRouter");
     term.paste("sk-or-offline");
-    term.send("\r").wait("Esc leaves");
+    term.send("\r").wait("Esc cancels");
     term.send("\r").gone("Key for");
     assert_eq!(env_file(&home), "OPENROUTER_API_KEY=sk-or-offline\n");
 }
@@ -131,7 +131,7 @@ fn an_address_can_be_given_in_the_program() {
     let mut term = Term::start(&home, &[]);
     select(&mut term, "My own server");
     term.send("\r").wait("Address of your server");
-    term.send("127.0.0.1:9\r").wait("nothing answers at http://127.0.0.1:9/v1");
+    term.send("127.0.0.1:9\r").wait("no answer from http://127.0.0.1:9/v1");
     term.send("\x15");
     term.send(mock.url().trim_start_matches("http://")).send("\r").gone("Welcome");
     term.send("hello\r").wait("from that address");
@@ -154,8 +154,8 @@ fn the_demo_offers_its_scenes_and_a_click_takes_one() {
     let mut term = Term::start(&home, &["--demo"]);
     // The facts above are complete: nothing moves any more.
     term.wait("danger: a command that needs approval").wait(" skills").wait(" ready");
-    let row = term.text().lines().position(|line| line.contains("ask: a question")).unwrap() + 1;
+    let row = term.text().lines().position(|line| line.contains("ask: the model")).unwrap() + 1;
     term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
-    term.shows("it stands in the composer", |text| text.matches("ask: a question").count() == 2);
-    term.send("\r").wait("What shall the greeter say?");
+    term.shows("it stands in the composer", |text| text.matches("ask: the model").count() == 2);
+    term.send("\r").wait("What should the greeter say?");
 }

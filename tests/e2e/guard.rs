@@ -28,7 +28,7 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
     assert!(!home.project().join("one").exists(), "the rule passes it");
     std::fs::write(&file, format!("{text}approvals: {{mode: \"off\", deny: [x]}}\n")).unwrap();
     // The call that the rule would have passed is a question now, and says why; the card waits while somebody writes.
-    term.send("again\rx").wait("the policy changed on disk: nothing passes by a rule");
+    term.send("again\rx").wait("rules, auto mode and yolo");
     assert!(home.project().join("two").exists());
     term.wait("Esc: decide later");
     term.send("y").wait("Enter confirms");
@@ -40,7 +40,7 @@ fn a_policy_that_changed_on_disk_asks_shows_the_difference_and_can_be_kept_out()
         .wait("Keep the old policy for this session");
     term.wait("o or t, then Enter");
     term.send("o\r").gone("o or t, then Enter");
-    term.send("/policy\r").wait("the policy is as this session read it");
+    term.send("/policy\r").wait("the policy has not changed since this session read it");
 }
 
 #[test]
@@ -66,10 +66,7 @@ fn without_a_person_nothing_passes_once_the_policy_changed() {
     let done = home.run(&["-p", "go"]);
     assert!(home.project().join("one").exists(), "{done:?}");
     let request = mock.requests()[2]["messages"].to_string();
-    assert!(
-        request.contains("needs the approval of a person") && request.contains("the policy changed on disk"),
-        "{request}"
-    );
+    assert!(request.contains("needs approval") && request.contains("the policy changed on disk"), "{request}");
 }
 
 #[test]
@@ -85,10 +82,10 @@ fn untrusted_text_is_told_in_the_sidebar_and_pushes_ask() {
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
     term.send("read it\r");
-    term.wait("untrusted text from docs.example is in this conversation");
+    term.wait("untrusted text from docs.example");
     term.wait("text from docs.example");
     // The push that no table asks about in itself.
-    term.wait("Approve a command").wait("untrusted text from docs.example is in this").wait("Esc: decide later");
+    term.wait("Approve a command").wait("untrusted text from docs.example").wait("Esc: decide later");
     let request = mock.requests()[1]["messages"].to_string();
     assert!(request.contains("untrusted_tool_result source="), "{request}");
 }

@@ -26,21 +26,21 @@ fn hooks_are_listed_accepted_and_revoked() {
             .map(|row| format!("{} {}", row["event"].as_str().unwrap(), row["state"].as_str().unwrap()))
             .collect()
     };
-    assert_eq!(state(&rows()), ["pre_tool_call not allowed", "subagent_stop not allowed"]);
+    assert_eq!(state(&rows()), ["pre_tool_call not approved", "subagent_stop not approved"]);
     assert_eq!(rows()[0]["matcher"], "Bash");
     assert_eq!(rows()[0]["timeout"], 5.0);
     assert_eq!(rows()[1]["reached"], false);
     let listed = home.run(&["hooks", "list"]);
     assert_eq!(listed.status.code(), Some(1), "an event that does not exist is a problem");
     assert!(err(&listed).contains("hooks.Stopp: no such event; did you mean Stop"), "{}", err(&listed));
-    assert!(err(&listed).contains("subagent_stop does not happen in this version"), "{}", err(&listed));
+    assert!(err(&listed).contains("subagent_stop is not triggered yet"), "{}", err(&listed));
     assert!(out(&listed).contains("pre_tool_call on Bash  sh guard.sh  [not allowed: run: hermes hooks accept]"));
 
     let accepted = home.run(&["hooks", "accept"]);
     assert!(out(&accepted).contains("allowed: PreToolUse sh guard.sh"), "{}", out(&accepted));
     assert_eq!(state(&rows()), ["pre_tool_call allowed", "subagent_stop allowed"]);
     script(&home, "guard.sh", "exit 2\n");
-    assert!(rows()[0]["detail"].as_str().unwrap().contains("its script changed since the yes"));
+    assert!(rows()[0]["detail"].as_str().unwrap().contains("its script changed since approval"));
     let revoked = home.run(&["hooks", "revoke"]);
     assert!(out(&revoked).contains("2 taken back"), "{}", out(&revoked));
     assert_eq!(state(&rows()), ["pre_tool_call not allowed", "subagent_stop not allowed"]);
@@ -54,7 +54,7 @@ fn a_hook_that_fails_lets_pass_and_a_guard_does_not() {
         ("echo oops >&2; exit 1", "exit 1: oops"),
         ("./gone.sh", "exit 127"),
         ("sleep 600", "timed out after 0.3 s"),
-        ("echo '{nonsense'", "its answer is no JSON"),
+        ("echo '{nonsense'", "its answer is not JSON"),
     ] {
         for guards in [false, true] {
             let mock = Mock::start(vec![
@@ -73,10 +73,11 @@ fn a_hook_that_fails_lets_pass_and_a_guard_does_not() {
             let all = out(&done);
             assert_eq!(home.project().join("made").exists(), !guards, "{command}: {all}");
             let messages = mock.requests()[1]["messages"].to_string();
-            assert_eq!(messages.contains("nothing passes without it"), guards, "{command}: {messages}");
+            assert_eq!(messages.contains("it is required to pass"), guards, "{command}: {messages}");
             let row = all.lines().find(|line| line.contains("\"hook\"")).unwrap_or_default();
             assert!(row.contains("failed: ") && row.contains(why), "{command}: {all}");
-            let warned = (all + &err(&done)).contains("a hook failed and blocked nothing (`on_error: block` makes it)");
+            let warned =
+                (all + &err(&done)).contains("a hook failed and blocked nothing (`on_error: block` changes that)");
             assert_eq!(warned, !guards, "{command}: {}", err(&done));
         }
     }
@@ -100,7 +101,7 @@ fn a_plugins_guard_blocks_when_the_plugin_is_gone() {
     let done = home.run(&["-p", "go"]);
     assert!(!home.project().join("made").exists(), "{}", err(&done));
     let messages = mock.requests()[1]["messages"].to_string();
-    assert!(messages.contains("the hook plugin guard failed") && messages.contains("nothing passes without it"));
+    assert!(messages.contains("the hook plugin guard failed") && messages.contains("it is required to pass"));
     mock.push(vec![
         Step::Calls(String::new(), vec![call("terminal", json!({"command": "touch made"}))]),
         Step::Calls(String::new(), vec![call("terminal", json!({"command": "touch made"}))]),
@@ -144,7 +145,7 @@ fn a_failing_hook_on_the_screen() {
     term.send("hello\r");
     term.wait("failed: exit 1: oops")
         .wait("hello back")
-        .wait("a hook failed and blocked nothing (`on_error: block` makes it)");
+        .wait("a hook failed and blocked nothing (`on_error: block` changes that)");
 }
 
 /// Every event of the page that can happen does, in one conversation of a person.
@@ -175,14 +176,16 @@ fn every_event_happens() {
     until("the request fails", || seen().contains("api_request_error") && seen().contains("turn_end"));
     term.send("clean up\r");
     term.wait("Approve").wait("rm -rf build");
-    term.gone("answers after a quiet moment");
+    term.gone("keys are ignored for a moment");
     term.send("y");
     term.send("\r");
     term.wait("all done here");
     until("the process ends", || seen().contains("process_exit"));
     // The end of the process begins a turn of its own, which may still run.
     term.send("/new\r");
-    until("a session or a question", || seen().contains("on_session_reset") || term.text().contains("A turn runs"));
+    until("a session or a question", || {
+        seen().contains("on_session_reset") || term.text().contains("A turn is running")
+    });
     if !seen().contains("on_session_reset") {
         term.send("y\r");
     }

@@ -100,11 +100,11 @@ fn a_server_outlives_a_crash_is_found_again_and_can_be_ended() {
     until("the log goes on", || size() > before + 50);
     assert!(alive(&server));
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("still runs, from an earlier session");
+    term.wait("is still running, from an earlier session");
     term.send("\x14").wait("no typing").wait("tick");
     // Nobody types into it; the focus goes to the pane all the same, and ending it takes a yes.
-    term.send("\x1b[20~").wait("cannot be typed into");
-    term.send("K").wait("End a command");
+    term.send("\x1b[20~").wait("no typing");
+    term.send("K").wait("Kill a command");
     term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
@@ -122,7 +122,7 @@ fn what_ended_while_nobody_looked_is_told_once() {
     std::fs::write(driver.home.project().join("go"), "").unwrap();
     until("it ends", || !alive(&server));
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("ended: it is not known how");
+    term.wait("exited (exit status unknown)");
     until("it is forgotten", || registered(&driver.home).is_empty());
     term.quit().ended();
 }
@@ -136,12 +136,12 @@ fn at_quit_each_command_goes_on_or_ends() {
     driver.call("terminal", json!({ "command": server("second"), "background": true }));
     let first = pid(&driver.home.project().join("first"));
     let second = pid(&driver.home.project().join("second"));
-    driver.term.send("\x04").wait("these still run").wait("ends");
-    driver.term.send(" ").wait("goes on");
+    driver.term.send("\x04").wait("Still running").wait("killed");
+    driver.term.send(" ").wait("keeps running");
     driver.term.send("\r").ended();
     // What goes on, and how to come back to it.
     let said = || String::from_utf8_lossy(&driver.term.raw()).into_owned();
-    until("the farewell", || said().contains("come back to it:"));
+    until("the farewell", || said().contains("the next hermes lists it"));
     assert!(said().contains(&format!("still running: {} (pid ", server("first"))), "{}", said());
     assert!(!said().contains(&format!("still running: {}", server("second"))), "{}", said());
     until("the other is ended", || !alive(&second));
@@ -151,9 +151,9 @@ fn at_quit_each_command_goes_on_or_ends() {
     let before = size();
     until("its log goes on", || size() > before + 20);
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("still runs, from an earlier session");
+    term.wait("is still running, from an earlier session");
     // Left as it is, the default ends it.
-    term.send("\x04").wait("these still run");
+    term.send("\x04").wait("Still running");
     term.send("\r").ended();
     until("it is ended", || !alive(&first));
 }
@@ -171,11 +171,11 @@ fn a_foreground_command_that_ignores_the_hangup_is_found_again() {
     assert_eq!(registered(&driver.home)[0]["foreground"], true);
     driver.term.kill();
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("still runs, from an earlier session");
+    term.wait("is still running, from an earlier session");
     assert!(alive(&server));
     term.send("\x14").wait("no typing");
-    term.send("\x1b[20~").wait("cannot be typed into");
-    term.send("K").wait("End a command");
+    term.send("\x1b[20~").wait("no typing");
+    term.send("K").wait("Kill a command");
     term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
@@ -197,7 +197,7 @@ fn a_foreground_command_that_went_with_its_terminal_is_not_told() {
     term.wait("❯");
     term.quit();
     assert_eq!(term.ended(), 0);
-    assert!(!term.text().contains("it is not known how"), "{}", term.text());
+    assert!(!term.text().contains("(exit status unknown)"), "{}", term.text());
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn processes_of_another_container_are_shown_and_left_alone() {
     let contents = json!({ "version": 1, "processes": [entry] });
     std::fs::write(home.hermes().join("processes.json"), contents.to_string()).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
-    term.wait("of another machine or container");
+    term.wait("on another host");
     // Its log can be read; it gets no key, and leaving does not ask about it.
-    term.send("\x14").wait("a line of theirs").wait("only shown");
-    term.send("\x1b[20~").wait("it is only shown");
+    term.send("\x14").wait("a line of theirs").wait("view only");
+    term.send("\x1b[20~").wait("view only");
     term.quit();
     assert_eq!(term.ended(), 0);
     assert!(innocent.try_wait().unwrap().is_none(), "it was ended");
@@ -372,10 +372,10 @@ fn a_closed_window_keeps_servers_and_the_next_start_says_so() {
     assert!(alive(&server));
     until("what was waited for has ended", || !alive(&waited));
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("still runs, from an earlier session").wait("ended when the window was closed");
+    term.wait("is still running, from an earlier session").wait("exited when the window was closed");
     term.send("\x14").wait("tick");
-    term.send("\x1b[20~").wait("cannot be typed into");
-    term.send("K").wait("End a command");
+    term.send("\x1b[20~").wait("no typing");
+    term.send("K").wait("Kill a command");
     term.send("y\r");
     until("it is ended", || !alive(&server));
     until("and forgotten", || registered(&driver.home).is_empty());
@@ -392,7 +392,7 @@ fn a_closed_window_ends_servers_where_the_settings_say_so_and_that_is_told_once(
     driver.term.ended();
     until("it is ended", || !alive(&server));
     let mut term = Term::sized(&driver.home, &[], (140, 45));
-    term.wait("ended when the window was closed");
+    term.wait("exited when the window was closed");
     until("it is forgotten", || registered(&driver.home).is_empty());
     term.quit().ended();
 }
@@ -436,13 +436,13 @@ fn what_a_command_left_behind_is_listed_and_quit_does_as_it_says() {
         let command = script(&driver, line);
         let answer = driver.call("terminal", command);
         let started = pid(&driver.home.project().join("pid"));
-        assert!(answer["hint"].as_str().is_some_and(|hint| hint.contains("still runs")), "{answer}");
+        assert!(answer["hint"].as_str().is_some_and(|hint| hint.contains("still running")), "{answer}");
         let listed = driver.call("process", json!({ "action": "list" }));
         assert_eq!(listed["processes"][0]["survivors"], true, "{listed}");
         // It would go on without this program: so it does, unless the person says otherwise.
-        driver.term.send("\x04").wait("these still run").wait("goes on");
+        driver.term.send("\x04").wait("Still running").wait("keeps running");
         if ends {
-            driver.term.send(" ").wait("✗ ends");
+            driver.term.send(" ").wait("✗ killed");
         }
         driver.term.send("\r").ended();
         if ends {
@@ -451,10 +451,10 @@ fn what_a_command_left_behind_is_listed_and_quit_does_as_it_says() {
         }
         assert!(alive(&started), "{line}");
         let mut term = Term::sized(&driver.home, &[], (140, 45));
-        term.wait("still runs, from an earlier session");
+        term.wait("is still running, from an earlier session");
         term.send("\x14").wait("no typing");
-        term.send("\x1b[20~").wait("cannot be typed into");
-        term.send("K").wait("End a command");
+        term.send("\x1b[20~").wait("no typing");
+        term.send("K").wait("Kill a command");
         term.send("y\r");
         until("it is ended", || !alive(&started));
     }

@@ -60,16 +60,16 @@ fn a_person_sees_servers_and_allows_a_call() {
     let mut term = Term::start(&home, &[]);
     term.wait("t: 6 tools");
     term.send("/mcp\r").wait("● t").wait("6 tools").wait("dead");
-    term.send("\x1b[B").wait("▸ ● t").wait("Enter switches it off");
-    term.send("\r").wait("○ t").wait("Enter switches it on");
+    term.send("\x1b[B").wait("▸ ● t").wait("Enter turns it off");
+    term.send("\r").wait("○ t").wait("Enter turns it on");
     term.send("\r").wait("● t");
     term.send("\x1b").gone("● t");
     // Its prompts are commands; the text comes to the composer, and nothing is sent.
     term.send("/t:greet Al\r").wait("❯ Greet them.");
     assert_eq!(mock.count(), 0);
     term.send("\x15");
-    term.send("use it\r").wait("Approve a tool of another program").wait("mcp__t__echo").wait("\"please\"");
-    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("use it\r").wait("Approve an external tool").wait("mcp__t__echo").wait("\"please\"");
+    term.shows("the question takes keys", |text| !text.contains("keys are ignored for a moment"));
     term.send("y").wait("Enter");
     term.send("\r").wait("The server answered.");
 }
@@ -82,8 +82,8 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     let home = Home::with(&mock, &config(""));
     let mut term = Term::start(&home, &[]);
     term.wait("t: 6 tools");
-    term.send("use it\r").wait("Approve a tool of another program");
-    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("use it\r").wait("Approve an external tool");
+    term.shows("the question takes keys", |text| !text.contains("keys are ignored for a moment"));
     term.send("s")
         .wait("Allow for the rest of this session")
         .wait("▸ The tool mcp__t__echo, with any arguments")
@@ -92,8 +92,8 @@ fn a_whole_server_can_be_allowed_for_the_session_and_for_good() {
     term.send("\r").wait("Both answered.");
     // Another session asks again; this answer stays.
     term.send("/new\r").gone("Both answered.");
-    term.send("again\r").wait("Approve a tool of another program");
-    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("again\r").wait("Approve an external tool");
+    term.shows("the question takes keys", |text| !text.contains("keys are ignored for a moment"));
     term.send("a").wait("Always allow").wait("in every folder");
     term.send("\t").wait("▸ Every tool of t").wait("in config.yaml as mcp__t__*");
     term.send("\r").wait("Once more.");
@@ -113,8 +113,8 @@ fn a_projects_server_starts_once_it_is_trusted() {
     let before = home.run(&call);
     assert!(!before.status.success() && err(&before).contains("does not run"), "{}", err(&before));
     let mut term = Term::start(&home, &[]);
-    term.wait("May this run?").wait("y, then Enter, trusts");
-    term.send("y").wait("▸ Trust it as it is shown here");
+    term.wait("Trust this folder?").wait("y, then Enter to trust");
+    term.send("y").wait("▸ Trust it as shown");
     term.send("\r").wait("t: 6 tools");
     let after = home.run(&call);
     assert_eq!(said(&after), "you said hi", "{}", err(&after));
@@ -141,5 +141,5 @@ fn servers_are_added_listed_tested_and_removed() {
     let dead = home.run(&["mcp", "test", "dead"]);
     assert_eq!(dead.status.code(), Some(1));
     assert!(out(&dead).contains("it broke: no token"), "{}", out(&dead));
-    assert!(err(&home.run(&["mcp", "test", "nobody"])).contains("there are dead, t"));
+    assert!(err(&home.run(&["mcp", "test", "nobody"])).contains("configured: dead, t"));
 }

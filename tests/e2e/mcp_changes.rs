@@ -31,15 +31,15 @@ fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     // What was there at the start has been looked at.
-    term.send("/mcp\r").wait("none is set up");
-    term.send("\x1b").gone("none is set up");
+    term.send("/mcp\r").wait("none configured");
+    term.send("\x1b").gone("none configured");
     let added = home.run(&["mcp", "add", "t", "--", "bash", SERVER, "good"]);
     assert!(added.status.success(), "{}", err(&added));
     // The list says what waits, and leads there.
     come_back(&mut term, "The policy changed on disk");
     term.wait("Esc later");
     term.send("\x1b").gone("The policy changed on disk");
-    term.send("/mcp\r").wait("config.yaml was changed").wait("Enter shows the change");
+    term.send("/mcp\r").wait("config.yaml changed").wait("Enter shows the change");
     term.send("\r").wait("The policy changed on disk").wait("Esc later");
     // Nothing of it runs before it was seen.
     term.send("t\r").wait("MCP servers: t new");
@@ -47,9 +47,9 @@ fn a_server_that_is_added_in_another_terminal_comes_and_goes() {
     // A file that is half written ends nothing.
     let text = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     home.config(&format!("{text}\n  nonsense: [\n"));
-    take(&mut term, "the MCP servers stay as they are");
+    take(&mut term, "MCP servers unchanged");
     home.config(&text);
-    take(&mut term, "the policy on disk holds now");
+    take(&mut term, "using the new policy");
     term.send("\x15/mcp reload\r").wait("MCP servers: nothing changed");
     term.send("/mcp\r").wait("● t");
     term.send("\x1b").gone("● t");

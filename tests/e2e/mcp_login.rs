@@ -51,8 +51,8 @@ fn a_person_logs_in_on_the_screen_and_again_when_the_login_is_over() {
     let tokens = home.hermes().join("mcp-tokens");
     assert_eq!((mode(&tokens), mode(&tokens.join("wiki.json"))), (0o700, 0o600));
     term.send("\x1b").gone("● wiki");
-    term.send("look it up\r").wait("Approve a tool of another program").wait("\"whales\"");
-    term.shows("the question takes keys", |text| !text.contains("answers after a quiet moment"));
+    term.send("look it up\r").wait("Approve an external tool").wait("\"whales\"");
+    term.shows("the question takes keys", |text| !text.contains("keys are ignored for a moment"));
     term.send("s").wait("Allow for the rest of this session");
     term.send("\r").wait("It was found.");
     assert_eq!(wiki.calls(), [json!({ "page": "whales" })]);
@@ -78,7 +78,7 @@ fn a_browser_of_another_machine_and_a_login_that_is_left() {
     let address = visited(&home);
     assert_ne!(address, left);
     let end = wiki.browse_elsewhere(&address);
-    term.send("nonsense\r").wait("from http on");
+    term.send("nonsense\r").wait("including http");
     term.send(&format!("\x15{end}\r")).wait("wiki: 1 tool").gone("Log in to wiki");
 }
 

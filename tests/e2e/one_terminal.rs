@@ -31,7 +31,7 @@ fn the_pane_shows_a_terminal_and_the_model_reads_text() {
     term.send("run it\r").wait("Name?").wait("needs input");
     // The colour is in the pane.
     assert!(String::from_utf8_lossy(&term.raw()).contains("38;2;1;200;3"));
-    term.send("\x1b[20~").wait("hand back");
+    term.send("\x1b[20~").wait("F9 return");
     term.send("ada\r").wait("hello-ada").wait("Secret?");
     term.send("geheim77\r").wait("all-is-said");
     let output = results(&mock).pop().unwrap()["output"].as_str().unwrap().to_owned();

@@ -166,7 +166,7 @@ fn an_editor_that_fails_leaves_the_draft() {
     let mut term = Term::with_env(&home, &[], (120, 40), &set);
     term.wait("❯");
     term.send("a draft to keep").wait("a draft to keep");
-    term.send("\x07").wait("ended with exit 3");
+    term.send("\x07").wait("exited with 3");
     term.wait("a draft to keep");
     term.send(" and go on").wait("a draft to keep and go on");
     let set = vec![("VISUAL".into(), "no-such-editor".into())];
@@ -189,11 +189,11 @@ fn vim_edits_the_draft() {
         term.wait("❯");
         term.send("first line").wait("first line");
         // Tildes stand below the end of the text in vim.
-        term.send("\x07").wait("hands back").wait("\n  ~");
+        term.send("\x07").wait("returns").wait("\n  ~");
         term.send("A and more\x1b").wait("first line and more");
         // An arrow moves within vim: it is not typed.
         term.send("osecond\x1b[A\x1b[D!\x1b").wait("!");
-        term.send(":wq\r").gone("hands back");
+        term.send(":wq\r").gone("returns");
         term.wait("second").gone("~");
     }
 }

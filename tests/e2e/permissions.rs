@@ -41,7 +41,7 @@ fn lines_of_the_file_allow_and_deny_without_anybody_to_ask() {
     assert!(!home.project().join("build/a").exists(), "allowed by a line");
     assert!(home.project().join("src").exists() && !home.project().join("notes.txt").exists());
     let results: Vec<String> = tool_results(&mock).iter().map(|result| result["error"].to_string()).collect();
-    assert!(results[1].contains("needs the approval"), "{results:?}");
+    assert!(results[1].contains("needs approval"), "{results:?}");
     assert!(results[2].contains("file.write(notes.txt): deny (permissions.yaml:3)"), "{results:?}");
     assert!(results[3].contains("terminal(git log *): deny"), "{results:?}");
 
@@ -74,7 +74,7 @@ fn lines_of_the_file_allow_and_deny_without_anybody_to_ask() {
     let (_, said, _) = run(&home, &["approvals", "rules"]);
     assert!(said.contains("permissions.yaml:5") && said.contains("did you mean terminal"), "{said}");
     let (code, said, _) = run(&home, &["approvals", "test", "--mode", "off", "ls"]);
-    assert!(code == Some(2) && said.contains("permissions.yaml:5") && said.contains("everything is asked"), "{said}");
+    assert!(code == Some(2) && said.contains("permissions.yaml:5") && said.contains("everything asks"), "{said}");
 
     // What was tampered with shows.
     assert_eq!(run(&home, &["approvals", "log", "--verify"]).0, Some(0));
@@ -116,7 +116,7 @@ fn a_call_is_tested_and_a_rule_is_taken_back() {
     for rule in ["terminal(cargo publish *)", "git push --force"] {
         let (code, said, told) = run(&home, &["approvals", "revoke", rule]);
         assert_eq!(code, Some(0), "{told}");
-        assert!(said.contains("no longer stands in"), "{said}");
+        assert!(said.contains("is no longer in"), "{said}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\nfile.*: ask\n");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
@@ -125,7 +125,7 @@ fn a_call_is_tested_and_a_rule_is_taken_back() {
     let (code, _, told) = run(&home, &["approvals", "revoke", "9"]);
     assert!(code == Some(1) && told.contains("there are 2 rules"), "{told}");
     let (_, said, _) = run(&home, &["approvals", "log"]);
-    assert!(said.contains("took a rule back"), "{said}");
+    assert!(said.contains("revoked a rule"), "{said}");
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn words_that_were_always_allowed_are_written_and_hold_in_the_next_session() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# mine\n") && text.contains("your answer to a question"), "{text}");
     // The pane lists it with who made it, tries what is typed, and takes it back after a yes.
-    term.send("/permissions\r").wait("terminal(git push --force *)").wait("you, ").wait("Enter takes it back");
+    term.send("/permissions\r").wait("terminal(git push --force *)").wait("you, ").wait("Enter revokes it");
     term.send("git push --force x").wait("by rule: terminal(git push --force *)");
     for _ in 0.."git push --force x".len() {
         term.send("\x7f");
     }
-    term.wait("Enter takes it back");
+    term.wait("Enter revokes it");
     drop(term);
     mock.push(vec![command("git push --force origin other"), Step::Text("Again.".into())]);
     let (_, said, told) = run(&home, &["-p", "again"]);

@@ -113,7 +113,7 @@ fn an_answer_fits_its_schema_or_is_corrected() {
     mock.push(vec![Step::Text("no".into()), Step::Text("never".into())]);
     let done = home.run(&["-p", "again", "--json-schema", "schema.json"]);
     assert_eq!(done.status.code(), Some(1));
-    assert!(err(&done).contains("does not fit the schema"), "{}", err(&done));
+    assert!(err(&done).contains("does not match the schema"), "{}", err(&done));
 }
 
 #[test]

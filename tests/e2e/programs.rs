@@ -258,7 +258,7 @@ fn ctrl_z_stops_an_editor_and_a_key_continues_it() {
         // The agent is told, and goes on without it.
         let told = person.told();
         assert_eq!((&told["stopped"], &told["exit_code"]), (&json!(true), &Value::Null), "{told}");
-        assert!(told["hint"].as_str().unwrap().contains("signal CONT"), "{told}");
+        assert!(told["hint"].as_str().unwrap().contains("sends it CONT"), "{told}");
         assert!(!told.to_string().contains("unsaved"), "{told}");
         // Stopped twice and continued twice, with nothing lost.
         for _ in 0..2 {

@@ -102,7 +102,7 @@ fn a_small_window_is_never_overfilled() {
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
     // One prompt that is larger than the window.
-    term.paste(&"many words of one prompt\n".repeat(2_500)).send("\r").wait("not sent: the request would have about");
+    term.paste(&"many words of one prompt\n".repeat(2_500)).send("\r").wait("not sent: the request needs about");
     term.wait("/new");
     assert_eq!(mock.count(), 0);
     // It is back in the composer, to be shortened.

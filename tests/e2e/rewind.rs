@@ -33,7 +33,7 @@ fn a_file_edited_twice_comes_back_byte_for_byte_and_goes_again() {
     // The list, the first prompt, what it means; nothing has happened.
     term.send("/rewind\r").wait("Go back to a prompt").wait("1 file changed since");
     term.send("\x1b[B").wait("2 prompts, ").wait("M notes.txt");
-    term.send("\r").wait("nothing has happened yet").wait("Conversation and 1 file");
+    term.send("\r").wait("nothing has changed yet").wait("Conversation and 1 file");
     assert!(has(b"third"));
     term.send("\r").wait("rewound").gone("wrote it twice").gone("wrote it once");
     term.wait("alpha request");
@@ -86,7 +86,7 @@ fn a_rewind_that_was_killed_in_the_middle_is_completed_by_the_next() {
     std::fs::write(&a, "old a").unwrap();
     let mut term = Term::sized(&home, &["-c"], (100, 30));
     term.wait("both written");
-    term.send("/rewind\r").wait("a.txt").wait("as it was");
+    term.send("/rewind\r").wait("a.txt").wait("restored");
     term.send("\r").wait("Conversation and 2 files");
     term.send("\r").wait("rewound").gone("both written");
     assert_eq!((std::fs::read(&a).unwrap(), std::fs::read(&b).unwrap()), (b"old a".to_vec(), b"old b".to_vec()));

@@ -40,13 +40,13 @@ fn a_command_of_the_command_line_is_held_and_told_so() {
     for (command, blocked) in [
         ("echo x > .git/hooks/pre-commit", ".git/hooks/pre-commit, which other programs run later"),
         ("cd .git && echo x > hooks/pre-commit", "hooks/pre-commit"),
-        ("exec 3<>/dev/tcp/127.0.0.1/80", "the network, this machine included"),
+        ("exec 3<>/dev/tcp/127.0.0.1/80", "the network, localhost included"),
         ("echo x > .envrc", ".envrc.sandboxed"),
     ] {
         let held = run(&home, command);
         let said = held["sandbox"].as_str().unwrap_or_default();
         assert!(said.contains(blocked) && said.contains("workspace-write, network off"), "{command}: {held}");
-        assert!(held["note"].as_str().is_some_and(|note| note.contains("nobody can be asked here")), "{held}");
+        assert!(held["note"].as_str().is_some_and(|note| note.contains("no one can approve here")), "{held}");
     }
     assert_eq!(std::fs::read_dir(&hooks).unwrap().count(), 0);
     assert!(!home.project().join(".envrc").exists() && home.project().join(".envrc.sandboxed").exists());
@@ -87,10 +87,7 @@ fn a_person_sees_the_sandbox_and_may_run_a_command_again_without() {
     term.wait("That is all.");
     assert!(!home.project().join("second").exists());
     let last = mock.requests().pop().unwrap()["messages"].to_string();
-    assert!(
-        last.contains("the user let it run again without") && last.contains("the user keeps the sandbox"),
-        "{last}"
-    );
+    assert!(last.contains("the user allowed a rerun without") && last.contains("the user keeps the sandbox"), "{last}");
 }
 
 #[test]

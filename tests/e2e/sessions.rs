@@ -24,9 +24,9 @@ fn a_new_session_in_the_middle_of_an_answer() {
     term.wait("❯");
     term.send("zebra question\r").wait("earlier words");
     // It is asked first, since a turn runs.
-    term.send("/new\r").wait("Stop it and begin a new session");
+    term.send("/new\r").wait("Stop it and start a new session");
     term.send("\x1b[B").shows("yes is selected", |text| {
-        text.lines().any(|line| line.contains("▸") && line.contains("Stop it and begin"))
+        text.lines().any(|line| line.contains("▸") && line.contains("Stop it and start"))
     });
     term.send("\r").gone("earlier words");
     term.send("giraffe question\r").wait("a fresh answer");
@@ -39,7 +39,7 @@ fn a_new_session_in_the_middle_of_an_answer() {
         first.contains("earlier words") && second.contains("a fresh answer")
     });
     // Coming back shows what had come, and the model reads it.
-    term.send("\x12").wait("Enter resumes");
+    term.send("\x12").wait("Enter resume");
     term.send("zebra").shows("only the first is listed", |text| text.contains("1 session") && text.contains("⌕ zebra"));
     term.send("\r").wait("earlier words").gone("a fresh answer");
     term.send("go on\r").wait("done");
@@ -56,7 +56,7 @@ fn another_session_is_resumed_in_the_middle_of_an_answer() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("zebra question\r").wait("running words");
-    term.send("\x12").wait("Enter resumes");
+    term.send("\x12").wait("Enter resume");
     term.send("giraffe")
         .shows("only the old one is listed", |text| text.contains("1 session") && text.contains("⌕ giraffe"));
     term.send("\r").wait("an old answer").gone("running words");
@@ -64,7 +64,7 @@ fn another_session_is_resumed_in_the_middle_of_an_answer() {
     let last = mock.requests().pop().unwrap()["messages"].to_string();
     assert!(last.contains("an old answer") && !last.contains("running words") && !last.contains("zebra"), "{last}");
     assert!(!stored(&home, "giraffe").contains("running words"));
-    term.send("\x12").wait("Enter resumes");
+    term.send("\x12").wait("Enter resume");
     term.send("zebra").shows("only the other is listed", |text| text.contains("1 session") && text.contains("⌕ zebra"));
     term.send("\r").wait("running words").gone("older goes on");
 }

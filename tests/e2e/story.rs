@@ -160,7 +160,7 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     // This very command comes first; Tab widens it to its words, and to the class.
     term.send("s").wait("▸ Exactly this, here");
     term.send("\t").wait("▸ Exactly “rm -rf build1”");
-    term.send("\t").wait("▸ Whatever is asked about only because of: recursive delete");
+    term.send("\t").wait("▸ Anything that asks only because of: recursive delete");
     term.send("\r").wait("both-are-gone");
 
     mock.push(vec![steps(3), Step::Text("third-is-gone".into())]);
@@ -169,7 +169,7 @@ fn a_session_grant_covers_the_class_and_always_is_written_with_comments_kept() {
     term.send("clean\r").wait(AWAKE);
     // The narrowest comes first, the class last.
     term.send("a").wait("▸ Exactly this, here");
-    term.send("\t\t\t").wait("▸ Whatever is asked about only because of: recursive delete, in every folder");
+    term.send("\t\t\t").wait("▸ Anything that asks only because of: recursive delete, in every folder");
     term.send("\r").wait("third-is-gone");
     let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
     assert!(config.contains("# a comment to keep"), "{config}");

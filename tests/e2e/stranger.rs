@@ -26,7 +26,7 @@ fn a_plugin_in_c_does_all_that_a_plugin_can() {
     assert!(done.status.success(), "{}", err(&done));
 
     let installed = home.run(&["plugins", "install", &built.to_string_lossy()]);
-    assert!(out(&installed).contains("ledger is installed"), "{}{}", out(&installed), err(&installed));
+    assert!(out(&installed).contains("installed ledger"), "{}{}", out(&installed), err(&installed));
     let checked = home.run(&["plugins", "check", "ledger"]);
     let said = out(&checked);
     for row in
@@ -43,8 +43,8 @@ fn a_plugin_in_c_does_all_that_a_plugin_can() {
     term.send("\x1b");
     term.gone("● ledger 0.1.0");
     term.send("write it down\r");
-    term.wait("Approve a tool of another program").wait("plugin ledger");
-    term.gone("answers after a quiet moment");
+    term.wait("Approve an external tool").wait("plugin ledger");
+    term.gone("keys are ignored for a moment");
     term.send("y");
     term.send("\r");
     term.wait("pre_tool_call · plugin ledger · blocked: a ledger loses nothing");

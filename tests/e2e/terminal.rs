@@ -18,7 +18,7 @@ fn the_terminal_pane_shows_a_running_command_and_takes_keys() {
     let (_home, mut term) = ready(&mock);
     term.send("ask me\r").wait("needs input");
     // F9 moves the keyboard into the agent's own command.
-    term.send("\x1b[20~").wait("hand back");
+    term.send("\x1b[20~").wait("F9 return");
     term.send("ada\r").wait("hello-ada");
     term.wait("done");
     let requests = mock.requests();

@@ -43,18 +43,18 @@ fn marked(mark: &Path) -> String {
 }
 
 fn say_yes(term: &mut Term) {
-    term.wait("y, then Enter, trusts");
+    term.wait("y, then Enter to trust");
     term.send("y");
-    term.wait("▸ Trust it as it is shown here");
+    term.wait("▸ Trust it as shown");
     term.send("\r");
-    term.wait("trusted as it was shown");
+    term.wait("trusted as shown");
 }
 
 #[test]
 fn the_card_shows_each_thing_and_then_what_changed() {
     let (_mock, home, mark) = place(vec![Step::Text("hello back".into())]);
     let mut term = Term::sized(&home, &[], (140, 45));
-    term.wait("May this run?")
+    term.wait("Trust this folder?")
         .wait("hook prompt_submitted: sh note.sh  new")
         .wait("plugin sly (.hermes/plugins/sly)  new");
     assert_eq!(marked(&mark), "", "something ran before the yes");
@@ -73,7 +73,7 @@ fn the_card_shows_each_thing_and_then_what_changed() {
     term.wait("sh note.sh  changed").wait("- echo hook").wait("+ echo curl evil");
     term.wait("- echo \"first").wait("+ echo \"second");
     assert_eq!(marked(&mark), "", "something that changed ran before the yes");
-    term.wait("y, then Enter, trusts");
+    term.wait("y, then Enter to trust");
     term.send("\x1b");
     term.wait("trust shows it again");
     term.send("hello\r");
@@ -95,7 +95,7 @@ fn a_plugin_that_changed_while_it_ran_is_not_started_again() {
     term.gone("● sly");
     write(&home.project().join(".hermes/plugins/sly/run.sh"), &sly(&mark, "second"));
     term.send("/leave\r");
-    term.wait("plugin sly is off: it changed since it was trusted");
+    term.wait("plugin sly is off: it changed since you trusted it");
     assert!(!marked(&mark).contains("second"), "{}", marked(&mark));
 }
 
@@ -108,7 +108,7 @@ fn a_folder_that_is_a_link_never_runs() {
     std::os::unix::fs::symlink(&outside, &inside).unwrap();
     let trusted = home.run(&["config", "trust", "."]);
     let said = err(&home.run(&["-p", "hello"]));
-    assert!(said.contains("sly is a link or lies behind one"), "{said}{}", out(&trusted));
+    assert!(said.contains("sly is a link or behind one"), "{said}{}", out(&trusted));
     assert!(!marked(&mark).contains("first"));
     let term = Term::sized(&home, &["hello"], (140, 45));
     term.wait("done");

@@ -137,7 +137,7 @@ fn the_person_is_asked_when_they_want_to_be() {
     term.wait("❯");
     term.send("begin\r").wait("bash asks").wait("Ctrl-C no answer");
     // Put aside and back; what is typed is shown.
-    term.send("\x1b").wait("opens the field again");
+    term.send("\x1b").wait("reopens the field");
     term.send("\x1bOS").wait("Ctrl-C no answer");
     term.send("ada").wait("❯ ada");
     term.send("\r").wait("done");
@@ -153,7 +153,7 @@ fn the_agent_waits_while_the_person_has_the_keys() {
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
     term.send("ask me\r").wait("needs input");
-    term.send("\x1b[20~").wait("hands back");
+    term.send("\x1b[20~").wait("returns");
     term.send("ada\r").wait("two?");
     term.send("eve\r").wait("done");
     let result = told(&mock);
@@ -170,7 +170,7 @@ fn a_run_without_a_person_waits_for_nothing() {
     let done = home.run(&["--yolo", "-p", "go"]);
     assert!(done.status.success(), "{}", crate::harness::home::err(&done));
     let output = told(&mock)["output"].as_str().unwrap().to_owned();
-    assert!(output.contains("nobody can answer") && output.contains("code-1"), "{output}");
+    assert!(output.contains("no one can answer") && output.contains("code-1"), "{output}");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn the_question_before_leaving_takes_its_letters() {
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
         term.send("go\r").wait("begun");
-        term.send("/quit\r").wait("Still running").wait("y or n marks · Enter takes it");
+        term.send("/quit\r").wait("Still running").wait("y or n · Enter confirms");
         term.send(key).gone("Still running").wait("slowly");
         term.send("/quit\r").wait("Still running");
         term.send("y\r");
@@ -74,9 +74,9 @@ fn a_running_turn_says_what_the_two_keys_do() {
         let mut term = Term::sized(&home, &[], size);
         term.wait("❯");
         term.send("go\r").wait("begun").wait("Enter sends after this turn");
-        term.send("aside").wait("Ctrl-S tells it now").wait("Esc stop");
-        term.send("\x13").wait("given to the running turn").gone("❯ aside");
-        term.send("later\r").wait("queued 1").wait("Enter steers with the first");
+        term.send("aside").wait("sends after this turn").wait("Esc stop");
+        term.send("\x13").wait("sends to the running turn").gone("❯ aside");
+        term.send("later\r").wait("queued 1").wait("Enter steer with the first");
     }
 }
 
@@ -145,9 +145,9 @@ fn a_file_of_somebody_else_is_asked_about_when_the_rewind_meets_it() {
     term.send("\r").wait("Conversation and 1 file");
     // Somebody works on it after the look.
     std::fs::write(&file, "theirs\n").unwrap();
-    term.send("\r").wait("Files of somebody else").wait("a.txt").wait("Esc neither");
+    term.send("\r").wait("Files changed elsewhere").wait("a.txt").wait("Esc neither");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs\n");
-    term.send("y\r").gone("Files of somebody else").wait("rewound");
+    term.send("y\r").gone("Files changed elsewhere").wait("rewound");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "before\n");
     term.send("\x15/redo\r").wait("redone");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs\n");
@@ -219,7 +219,7 @@ fn in_tmux_a_copy_is_in_its_buffer() {
     term.send("go\r").wait("alpha beta gamma delta").wait("1 step");
     let frames = term.frames();
     term.send("\x1bv").wait("copy mode").drawn_after(frames);
-    term.send("k0www").send("ve").send("y").wait("copied to the buffer of tmux");
+    term.send("k0www").send("ve").send("y").wait("copied to the tmux buffer");
     let buffer = tmux(&home, &["show-buffer"]).unwrap();
     tmux(&home, &["kill-server"]).unwrap();
     assert_eq!(buffer, "delta");

@@ -93,7 +93,7 @@ impl Runner {
         if kind != self.deps.backends.configured() {
             let id = self.session.id.clone();
             if let Err(error) = self.deps.store.set_meta(&id, super::place::BACKEND, kind.into()).await {
-                tracing::warn!("the session's backend was not saved: {error}");
+                tracing::warn!("could not save the session's backend: {error}");
             }
         }
     }
@@ -109,7 +109,7 @@ impl Runner {
                 if self.session.created
                     && let Err(error) = self.deps.store.set_model(&id, &model).await
                 {
-                    tracing::warn!("the session's model was not saved: {error}");
+                    tracing::warn!("could not save the session's model: {error}");
                 }
                 self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
                 let meter = self.session.meter();
@@ -129,7 +129,7 @@ impl Runner {
             let id = self.session.id.clone();
             match self.deps.store.set_title(&id, &title).await {
                 Ok(kept) => self.session.title = kept,
-                Err(error) => self.notice(Level::Warning, format!("the title was not saved: {error}")).await,
+                Err(error) => self.notice(Level::Warning, format!("could not save the title: {error}")).await,
             }
         }
         self.name_session();
@@ -176,7 +176,7 @@ impl Runner {
     /// waits for the person: nothing of it comes along.
     pub(super) async fn reload(&mut self) {
         if !self.read_again(String::new()).await {
-            self.show_again("nothing was read again: the policy changed on disk").await;
+            self.show_again("not reloaded: the policy changed on disk").await;
         }
     }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// The tool that runs a person's `!command`.
 const TERMINAL: &str = "terminal";
 /// The answer that lets a repeated call go on.
-pub const GO_ON: &str = "Let it go on";
+pub const GO_ON: &str = "Continue";
 /// The id of the loop guard's own question; tools count up from one.
 const GUARD_QUESTION: QuestionId = QuestionId(0);
 
@@ -55,7 +55,7 @@ impl Runner {
         let words = match self.prompted(&said.text, said.origin).await {
             Prompted::Go(words) => words,
             Prompted::Blocked(why) => {
-                let text = format!("the prompt was blocked by a hook: {why}");
+                let text = format!("a hook blocked the prompt: {why}");
                 return self.finish(TurnEnd::Error(text), 0).await;
             }
             Prompted::Stopped => return self.finish(TurnEnd::Stopped, 0).await,
@@ -181,7 +181,7 @@ impl Runner {
             Ok(_) => self.session.unsaved.clear(),
             Err(error) => {
                 let count = self.session.unsaved.len();
-                tracing::error!("{count} items of session {} were not saved: {error}", self.session.id);
+                tracing::error!("could not save {count} items of session {}: {error}", self.session.id);
             }
         }
         self.session.unsaved.is_empty()
@@ -190,7 +190,7 @@ impl Runner {
     /// Tells once what keeps the session from being saved.
     pub(super) async fn not_saved(&mut self, why: String) {
         if self.trouble.as_ref() != Some(&why) {
-            self.notice(Level::Error, format!("this session is not being saved: {why}")).await;
+            self.notice(Level::Error, format!("this session is not saved: {why}")).await;
             self.trouble = Some(why);
         }
     }
@@ -200,7 +200,7 @@ impl Runner {
         let now = self.deps.store.trouble();
         match (&self.trouble, &now) {
             (before, Some(text)) if before.as_ref() != Some(text) => self.notice(Level::Error, text.clone()).await,
-            (Some(_), None) => self.notice(Level::Info, "sessions are saved again").await,
+            (Some(_), None) => self.notice(Level::Info, "saving sessions again").await,
             (_, _) => {}
         }
         self.trouble = now;
@@ -395,7 +395,7 @@ impl Runner {
         self.create_once().await;
         let id: SessionId = self.session.id.clone();
         if let Err(error) = self.deps.store.set_meta(&id, key, value).await {
-            tracing::warn!("session fact {key} was not saved: {error}");
+            tracing::warn!("could not save session fact {key}: {error}");
         }
     }
 
@@ -411,7 +411,7 @@ impl Runner {
             };
             match kept {
                 Ok(()) => self.session.stored_cwd = folder,
-                Err(error) => tracing::warn!("the session's folder was not saved: {error}"),
+                Err(error) => tracing::warn!("could not save the session's folder: {error}"),
             }
         }
     }
@@ -419,7 +419,7 @@ impl Runner {
     /// Power may go after a turn; the log says when the disk did not take it.
     pub(super) async fn sync(&self) {
         if let Err(error) = self.deps.store.sync().await {
-            tracing::warn!("the store was not synced: {error}");
+            tracing::warn!("could not sync the store: {error}");
         }
     }
 

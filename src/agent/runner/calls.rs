@@ -7,11 +7,11 @@ use crate::llm::Delta;
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
-use crate::tools::file::ground::Ground;
 use crate::tools::file::history::FileHistory;
+use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::gate::{CallEvent, Gate};
+use crate::tools::output_budget::OutputBudget;
 use crate::tools::parallel::{Segment, repeats, segments_in};
-use crate::tools::room::Room;
 use crate::tools::spec::{AgentPort, Progress, ToolCtx};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -102,7 +102,7 @@ impl Runner {
         }
         if !body.images.is_empty() && self.session.sees() == Some(false) {
             let gone = std::mem::take(&mut body.images).len();
-            body.content.push_str(&format!("\n[{gone} image(s) left out: this model sees none]"));
+            body.content.push_str(&format!("\n[{gone} image(s) left out: this model has no vision]"));
         }
         // Starts that were sent before the end are told first.
         while let Ok(event) = self.call_events.rx.try_recv() {
@@ -122,7 +122,7 @@ impl Runner {
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let repeats = repeats(&named);
         let cwd = lock(&self.session.cwd).clone();
-        let room = Room::of_step(self.session.info().window, calls.len());
+        let room = OutputBudget::of_step(self.session.info().window, calls.len());
         let batch = Batch {
             gate: Arc::clone(&self.gate),
             events: self.call_events.tx.clone(),
@@ -155,7 +155,7 @@ impl Runner {
         });
     }
 
-    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: Room) -> ToolCtx {
+    fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: OutputBudget) -> ToolCtx {
         let (id, agent) = (&self.session.id, Arc::clone(&self.handle) as Arc<dyn AgentPort>);
         let mut ctx = self.deps.tool_ctx(&id.0, Arc::clone(&self.session.cwd), self.spec.cwd.clone(), agent);
         ctx.call_id.clone_from(&call.id);
@@ -167,7 +167,7 @@ impl Runner {
             blobs: Blobs::new(self.deps.paths.history()),
             session: id.clone(),
             turn: self.session.turn,
-            ground: Ground::of(&self.deps.backends),
+            ground: RestoreTarget::of(&self.deps.backends),
         });
         ctx
     }
@@ -244,7 +244,7 @@ impl Batch {
         let call = self.calls.get(index).cloned().unwrap_or_default();
         ToolBody {
             content: format!(
-                r#"{{"note":"the same {} call stands earlier in this step; it ran once, see its result"}}"#,
+                r#"{{"note":"same as an earlier {} call in this step, which ran once; see its result"}}"#,
                 call.name.escape_debug()
             ),
             call_id: call.id,

@@ -5,7 +5,7 @@ use super::{Happened, Runner};
 use crate::llm::Reply;
 use crate::lock::lock;
 use crate::plugins::answer::{Answer, Verdict};
-use crate::plugins::{Event, Moment, Told};
+use crate::plugins::{Event, HookPayload, PluginNotice};
 use crate::policy::{Approval, Decision, Intent, Scope};
 use crate::protocol::{AgentCommand, AssistantBody, Body, Level, NoteKind, Origin};
 use std::time::Duration;
@@ -25,10 +25,10 @@ pub(super) enum Prompted {
 }
 
 impl Runner {
-    fn moment(&self, event: Event) -> Moment {
+    fn moment(&self, event: Event) -> HookPayload {
         let cwd = lock(&self.session.cwd).clone();
         let model = self.session.info().model;
-        Moment::new(event, self.session.id.0.as_str(), cwd).with("model", model).with("turn_id", self.session.turn)
+        HookPayload::new(event, self.session.id.0.as_str(), cwd).with("model", model).with("turn_id", self.session.turn)
     }
 
     /// Waits for work while the person may stop it; `None` when they did. Other orders wait.
@@ -56,7 +56,7 @@ impl Runner {
     }
 
     /// The hooks of a moment, waited for; `None` when the person stopped them.
-    async fn hear(&mut self, moment: Moment) -> Option<Answer> {
+    async fn hear(&mut self, moment: HookPayload) -> Option<Answer> {
         let all = self.deps.extensions.clone();
         if !all.wants(moment.event, moment.subject.as_deref()) {
             return Some(Answer::default());
@@ -75,12 +75,12 @@ impl Runner {
     }
 
     /// A row of a hook, or news of a plugin.
-    pub(super) async fn extension_told(&mut self, told: Told) {
+    pub(super) async fn extension_told(&mut self, told: PluginNotice) {
         match told {
             // Nothing is stored before the first prompt.
-            Told::Row(text) if !self.session.created => self.notice(Level::Info, text).await,
-            Told::Row(text) => self.append(Body::Note { kind: NoteKind::Hook, text }).await,
-            Told::Notice { serious, text } => {
+            PluginNotice::Row(text) if !self.session.created => self.notice(Level::Info, text).await,
+            PluginNotice::Row(text) => self.append(Body::Note { kind: NoteKind::Hook, text }).await,
+            PluginNotice::Notice { serious, text } => {
                 self.notice(if serious { Level::Error } else { Level::Warning }, text).await;
             }
         }
@@ -238,7 +238,7 @@ impl Runner {
             }
         };
         if tokio::time::timeout(FAREWELL, said).await.is_err() {
-            tracing::warn!("hooks of the session's end took too long and were ended");
+            tracing::warn!("session end hooks timed out and were killed");
         }
         // A session that never had an item gets none for its hooks.
         while let Ok(told) = self.told.try_recv() {

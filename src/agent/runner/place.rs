@@ -23,10 +23,10 @@ impl Runner {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 let text =
-                    format!("this session works in {wanted}, which cannot be used: {error}; /backend goes elsewhere");
+                    format!("this session's backend {wanted} is unavailable: {error}; choose another with /backend");
                 self.notice(Level::Error, text).await;
             }
-            Err(error) => tracing::error!("going to the backend of the session: {error}"),
+            Err(error) => tracing::error!("could not switch to the session's backend: {error}"),
         }
         self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind(), &self.spec.surface));
     }
@@ -34,7 +34,7 @@ impl Runner {
     /// Works there from now on. What a turn has begun in one place it does not end in another.
     pub(super) async fn set_backend(&mut self, kind: String) {
         if self.turn.is_running() {
-            return self.notice(Level::Warning, "a turn is running; change the backend when it has ended").await;
+            return self.notice(Level::Warning, "a turn is running; change the backend after it ends").await;
         }
         let (backends, task, wanted) = (self.deps.backends.clone(), self.session.id.0.clone(), kind);
         let from = self.spec.cwd.clone();
@@ -53,10 +53,10 @@ impl Runner {
                 }
                 self.keep(BACKEND, self.deps.backends.kind().into()).await;
                 let label = self.deps.backends.label();
-                self.notice(Level::Info, format!("commands run and files are here now: {label}")).await;
+                self.notice(Level::Info, format!("commands now run on: {label}")).await;
             }
             Ok(Err(error)) => self.notice(Level::Error, error.to_string()).await,
-            Err(error) => tracing::error!("changing the backend: {error}"),
+            Err(error) => tracing::error!("could not change the backend: {error}"),
         }
         self.gate.set_rules(super::rules(&self.deps.loaded, self.deps.backends.kind(), &self.spec.surface));
         // What it has read there says nothing of the files here.

@@ -1,4 +1,4 @@
-//! The policy of the open session: files that somebody changed, untrusted text, and the model of smart mode.
+//! The policy of the open session: files that someone changed, untrusted text, and the model of smart mode.
 
 use super::Runner;
 use crate::agent::auto_approver::AutoApprover;
@@ -29,7 +29,7 @@ impl Runner {
     pub(super) async fn policy_changed(&mut self, changes: Vec<PolicyChange>) {
         if !self.spec.answers.is_person() && !changes.is_empty() {
             let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
-            let text = format!("{} changed: nothing passes by a rule or mode in this run", names.join(", "));
+            let text = format!("{} changed: rules and modes approve nothing in this run", names.join(", "));
             self.notice(Level::Warning, text).await;
         }
         self.out.send(AgentEvent::PolicyChanged(changes)).await;
@@ -51,18 +51,18 @@ impl Runner {
             PolicyAnswer::Take(shown) => {
                 let before = self.deps.loaded.config.approvals.mode;
                 if !self.read_again(shown).await {
-                    return self.show_again("the policy was changed once more: nothing of it was taken").await;
+                    return self.show_again("the policy changed again: nothing was applied").await;
                 }
                 let mode = self.deps.loaded.config.approvals.mode;
                 // A mode that the person chose in this session stays.
                 if self.session.mode == before && mode != before && self.spec.mode.is_none() {
-                    self.set_mode(mode, "took the changed policy").await;
+                    self.set_mode(mode, "applied the changed policy").await;
                 }
             }
             PolicyAnswer::Keep(shown) => {
                 let policy = Arc::clone(&self.deps.policy);
                 if !tokio::task::spawn_blocking(move || policy.keep(&shown)).await.unwrap_or(false) {
-                    return self.show_again("the policy was changed once more").await;
+                    return self.show_again("the policy changed again").await;
                 }
             }
         }
@@ -71,7 +71,7 @@ impl Runner {
 
     /// Tells what is on disk now, also when it was told before.
     pub(super) async fn show_again(&mut self, why: &str) {
-        self.notice(Level::Warning, format!("{why}; look at it first: /policy")).await;
+        self.notice(Level::Warning, format!("{why}; review it first: /policy")).await;
         let policy = Arc::clone(&self.deps.policy);
         if let Ok(changes) = tokio::task::spawn_blocking(move || policy.changes()).await {
             self.policy_changed(changes).await;

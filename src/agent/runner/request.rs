@@ -12,13 +12,16 @@ use tokio::task::JoinHandle;
 const NEARLY_FULL: u64 = 85;
 /// What helps when a conversation does not fit.
 const REMEDY: &str =
-    "begin a new session (/new), go back in this one (/rewind), or take a model with a larger window (/model)";
+    "start a new session (/new), rewind this one (/rewind), or choose a model with a larger window (/model)";
 
 /// That a context file is not in the prompt, and why.
 fn left_out(file: ContextFile) -> Option<String> {
     let why = file.problem.filter(|why| !why.starts_with("cut"))?;
-    let what =
-        if why.starts_with("blocked") { ". It reads like orders against you: look at it before you go on" } else { "" };
+    let what = if why.starts_with("blocked") {
+        ". It looks like a prompt injection: check it before you continue"
+    } else {
+        ""
+    };
     Some(format!("{} is not in the prompt: {why}{what}", file.path.display()))
 }
 
@@ -94,12 +97,12 @@ impl Runner {
                         self.notice(Level::Warning, text).await;
                     }
                 }
-                Err(error) => self.notice(Level::Error, format!("the system prompt could not be built: {error}")).await,
+                Err(error) => self.notice(Level::Error, format!("could not build the system prompt: {error}")).await,
             }
             self.create_once().await;
             let (id, prompt) = (self.session.id.clone(), Arc::clone(&self.session.prompt));
             if let Err(error) = self.deps.store.set_prompt(&id, prompt.to_string()).await {
-                tracing::warn!("the system prompt was not saved: {error}");
+                tracing::warn!("could not save the system prompt: {error}");
             }
         }
     }
@@ -115,7 +118,7 @@ impl Runner {
             if self.session.context.prune(limit.saturating_sub(fixed).max(limit / 4)) {
                 self.session.forget_reads();
                 self.session.counted = None;
-                self.notice(Level::Info, "old tool results were shortened to make room").await;
+                self.notice(Level::Info, "shortened old tool results to make room").await;
             }
         }
         let Some(window) = self.session.window else { return };
@@ -123,8 +126,7 @@ impl Runner {
         let is_full = next > window / 100 * NEARLY_FULL && next <= window;
         if is_full && !std::mem::replace(&mut self.session.warned, true) {
             let text = format!(
-                "the conversation fills {} % of the model's window ({next} of {window} tokens); what does not fit is not \
-                 sent: {REMEDY}",
+                "the conversation fills {} % of the model's window ({next} of {window} tokens); once it is full, nothing more is sent: {REMEDY}",
                 next * 100 / window.max(1)
             );
             self.notice(Level::Warning, text).await;
@@ -140,8 +142,7 @@ impl Runner {
         let next = self.session.filling() + more;
         (next > window).then(|| {
             format!(
-                "not sent: the request would have about {next} tokens, and the model's window has {window}. Say it in fewer \
-                 words, or {REMEDY}"
+                "not sent: the request needs about {next} tokens and the model's window holds {window}. Shorten it, or {REMEDY}"
             )
         })
     }

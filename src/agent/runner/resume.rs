@@ -29,7 +29,7 @@ impl Runner {
                 None => Some(opening),
             },
             Err(error) => {
-                self.notice(Level::Error, format!("session {id} could not be opened: {error}")).await;
+                self.notice(Level::Error, format!("could not open session {id}: {error}")).await;
                 None
             }
         }
@@ -73,7 +73,8 @@ impl Runner {
             match self.deps.store.all_items(&id).await {
                 Ok(items) => items,
                 Err(error) => {
-                    let text = format!("only the end of the session could be read, the model knows no more: {error}");
+                    let text =
+                        format!("only the end of the session could be read; the model sees nothing before it: {error}");
                     self.notice(Level::Error, text).await;
                     page.clone()
                 }
@@ -137,7 +138,7 @@ impl Runner {
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {
         if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok()) {
             if !grants.is_empty() {
-                let text = format!("still allowed in this session: {}; /new asks again", grants.join(", "));
+                let text = format!("still allowed in this session: {}; /new clears it", grants.join(", "));
                 self.notice(Level::Info, text).await;
             }
             self.gate.restore_grants(grants);

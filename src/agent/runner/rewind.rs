@@ -7,8 +7,8 @@ use crate::lock::lock;
 use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, Theirs};
 use crate::store::{Blobs, Rewind};
 use crate::text::format::plural;
-use crate::tools::file::ground::Ground;
 use crate::tools::file::restore::{self, Restored};
+use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::file::write;
 use std::path::{Path, PathBuf};
 
@@ -29,22 +29,22 @@ impl Runner {
 
     /// Goes back to a prompt: files first, so that one that can't be written leaves the conversation as it is.
     pub(super) async fn rewind(&mut self, order: RewindOrder) {
-        if !self.is_quiet("go back").await {
+        if !self.is_quiet("rewind").await {
             return;
         }
         let id = self.session.id.clone();
         let since = match self.deps.store.since(&id, order.item).await {
             Ok(since) => since,
-            Err(error) => return self.notice(Level::Error, format!("nothing was rewound: {error}")).await,
+            Err(error) => return self.notice(Level::Error, format!("nothing rewound: {error}")).await,
         };
         let Some(first) = since.items.first().cloned() else {
-            let text = "nothing was rewound: that prompt is no longer in the conversation";
+            let text = "nothing rewound: that prompt is no longer in the conversation";
             return self.notice(Level::Error, text).await;
         };
         let mut done = Restored::default();
         if order.files {
             let (blobs, changes) = (Blobs::new(self.deps.paths.history()), since.changes.clone());
-            let ground = Ground::of(&self.deps.backends);
+            let ground = RestoreTarget::of(&self.deps.backends);
             let restore = move || {
                 let backs = restore::undoing(&changes, &blobs, &ground);
                 let foreign = restore::foreign(&backs);
@@ -61,13 +61,13 @@ impl Runner {
                     let files = foreign.iter().map(name).collect();
                     return self.out.send(AgentEvent::RewindAsks { order, files }).await;
                 }
-                Err(error) => return self.notice(Level::Error, format!("nothing was rewound: {error}")).await,
+                Err(error) => return self.notice(Level::Error, format!("nothing rewound: {error}")).await,
             }
         }
         let conversation = order.conversation && done.failed.is_empty();
         let files = done.files.clone();
         if !conversation && files.is_empty() {
-            self.notice(Level::Info, "no file was put back").await;
+            self.notice(Level::Info, "no files restored").await;
             return self.told("rewound", None, &done).await;
         }
         let wanted = Rewind { key: 0, item: order.item, conversation, files };
@@ -78,11 +78,12 @@ impl Runner {
                 let paths: Vec<&Path> = since.changes.iter().map(|change| change.path.as_path()).collect();
                 self.forget_files(&paths, &done, false);
                 self.told("rewound", None, &done).await;
-                let text = "the conversation was not rewound: that prompt is no longer in it; resume the session to see it as it is";
+                let text =
+                    "the conversation was not rewound: that prompt is no longer in it; resume the session to reload it";
                 return self.notice(Level::Error, text).await;
             }
             Err(error) => {
-                let text = format!("the conversation was not rewound: {error}; go back to the same prompt again");
+                let text = format!("the conversation was not rewound: {error}; rewind to the same prompt again");
                 return self.notice(Level::Error, text).await;
             }
         }
@@ -106,13 +107,13 @@ impl Runner {
         let last = match last {
             Ok(Some(last)) => last,
             Ok(None) => {
-                let text = "nothing to redo: nothing was rewound, or something was said since";
+                let text = "nothing to redo: nothing was rewound, or you sent a prompt since";
                 return self.notice(Level::Info, text).await;
             }
-            Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
+            Err(error) => return self.notice(Level::Error, format!("nothing redone: {error}")).await,
         };
         let (blobs, files) = (Blobs::new(self.deps.paths.history()), last.files.clone());
-        let ground = Ground::of(&self.deps.backends);
+        let ground = RestoreTarget::of(&self.deps.backends);
         let restore = move || {
             let backs = restore::redoing(&files, &blobs, &ground);
             let foreign = restore::foreign(&backs);
@@ -123,10 +124,10 @@ impl Runner {
             Ok(Ok(done)) => done,
             Ok(Err(foreign)) => {
                 let names: Vec<String> = foreign.iter().map(|path| path.display().to_string()).collect();
-                let text = format!("nothing was redone, changed since by somebody else: {}", names.join(", "));
+                let text = format!("nothing redone; these changed elsewhere since: {}", names.join(", "));
                 return self.notice(Level::Error, text).await;
             }
-            Err(error) => return self.notice(Level::Error, format!("nothing was redone: {error}")).await,
+            Err(error) => return self.notice(Level::Error, format!("nothing redone: {error}")).await,
         };
         if !done.failed.is_empty() {
             return self.told("redone", None, &done).await;
@@ -158,7 +159,7 @@ impl Runner {
         let items = match self.deps.store.all_items(&id).await {
             Ok(items) => items,
             Err(error) => {
-                self.notice(Level::Error, format!("the conversation could not be read again: {error}")).await;
+                self.notice(Level::Error, format!("could not reload the conversation: {error}")).await;
                 Vec::new()
             }
         };
@@ -206,14 +207,14 @@ impl Runner {
         }
         if !done.left.is_empty() {
             let names: Vec<String> = done.left.iter().map(|path| path.display().to_string()).collect();
-            let text = format!("left alone, changed by somebody else: {}", names.join(", "));
+            let text = format!("skipped, changed elsewhere: {}", names.join(", "));
             self.notice(Level::Warning, text).await;
         }
         for (path, why) in &done.lost {
-            self.notice(Level::Warning, format!("{} could not be put back: {why}", path.display())).await;
+            self.notice(Level::Warning, format!("could not restore {}: {why}", path.display())).await;
         }
         for (path, why) in &done.failed {
-            let text = format!("{} could not be written: {why}; the conversation stays as it is", path.display());
+            let text = format!("could not write {}: {why}; the conversation is unchanged", path.display());
             self.notice(Level::Error, text).await;
         }
     }
@@ -226,7 +227,7 @@ impl Runner {
         let blobs = Blobs::new(self.deps.paths.history());
         tokio::task::spawn_blocking(move || {
             if let Err(error) = blobs.sweep() {
-                tracing::warn!(%error, "the history of files was not tidied");
+                tracing::warn!(%error, "could not prune the file history");
             }
         });
     }

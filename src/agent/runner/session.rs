@@ -11,8 +11,8 @@ use crate::lock::lock;
 use crate::policy::Mode;
 use crate::protocol::{Body, Item, ItemId, Meter, SessionId, SessionInfo, Usage};
 use crate::text::tokens;
-use crate::tools::offer::Offer;
 use crate::tools::spec::FileLedger;
+use crate::tools::tool_selection::ToolSelection;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ pub struct Session {
     /// Items that the store did not take; they go with the next that it takes.
     pub unsaved: Vec<Item>,
     /// What it may use, now and later.
-    pub offer: Arc<Offer>,
+    pub offer: Arc<ToolSelection>,
     /// Names of toolsets; `None`: the configuration's.
     pub toolsets: Option<Vec<String>>,
     /// The person chose other toolsets: the next turn begins with them.

@@ -4,8 +4,8 @@ use super::Runner;
 use super::session::Session;
 use crate::llm::ToolSchema;
 use crate::protocol::{AgentEvent, Level};
-use crate::tools::offer::{Offer, Offered};
 use crate::tools::registry::Snapshot;
+use crate::tools::tool_selection::{Offered, ToolSelection};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -69,11 +69,11 @@ impl Kept {
 
     /// Why it cannot be offered again as it was; `None` when it can. A tool of a source that has not answered yet counts
     /// as there: the session knew it.
-    fn misfit(&self, offered: &Offered, offer: &Offer, registry: &Arc<Snapshot>) -> Option<String> {
+    fn misfit(&self, offered: &Offered, offer: &ToolSelection, registry: &Arc<Snapshot>) -> Option<String> {
         let among = offer.among(Arc::clone(registry));
         let searches = |schemas: &[ToolSchema]| schemas.iter().any(|schema| schema.name == "tool_search");
         if searches(&offered.schemas) && !searches(&self.schemas) {
-            return Some("there are tools to search for".into());
+            return Some("tool search is now available".into());
         }
         for kept in &self.schemas {
             let awaited = || {
@@ -86,7 +86,7 @@ impl Kept {
                 if among.get(&kept.name).is_some() || awaited() {
                     continue;
                 }
-                return Some(format!("{} is not there", kept.name));
+                return Some(format!("{} is missing", kept.name));
             };
             if now.parameters != kept.parameters {
                 return Some(format!("{} takes other arguments", kept.name));
@@ -103,7 +103,7 @@ impl Runner {
         let registry = self.deps.dispatch.registry().snapshot();
         let missing = registry.unavailable().await;
         let toolsets = self.session.toolsets.as_deref();
-        let offer = Arc::new(Offer::of_config(&self.deps.loaded.config, toolsets, missing));
+        let offer = Arc::new(ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing));
         let mut offered = offer.offered(&registry);
         for warning in &offered.warnings {
             self.notice(Level::Warning, warning.clone()).await;
@@ -114,8 +114,7 @@ impl Runner {
             (Some(kept), Some(None)) => (offered.schemas, offered.searched) = (kept.schemas, kept.searched),
             (_, misfit) => {
                 if let Some(Some(why)) = misfit {
-                    let text =
-                        format!("this session has other tools than before ({why}); the prompt cache starts anew");
+                    let text = format!("this session's tools changed ({why}); the prompt cache is reset");
                     self.notice(Level::Info, text).await;
                 }
                 self.keep(OFFER, Kept::of(&offered, &registry).store()).await;
@@ -133,7 +132,7 @@ impl Runner {
         self.session.toolsets = (!names.is_empty()).then_some(names);
         let registry = self.deps.dispatch.registry().snapshot();
         let toolsets = self.session.toolsets.as_deref();
-        let offer = Offer::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
+        let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
         let selection = offer.selected(&registry);
         for warning in selection.warnings {
             self.notice(Level::Warning, warning).await;
@@ -143,8 +142,7 @@ impl Runner {
         // A resumed session that has not gone on yet: what it had is not wanted any more.
         self.session.kept = None;
         let count = offer.among(registry).names().count();
-        let later =
-            if self.session.tools_are_old { " from the next turn; the prompt cache starts anew then" } else { "" };
+        let later = if self.session.tools_are_old { " from the next turn; this resets the prompt cache" } else { "" };
         self.notice(Level::Info, format!("{count} tools{later}")).await;
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
     }
@@ -156,20 +154,18 @@ impl Runner {
         let mut told: Vec<String> = Vec::new();
         for (toolset, count) in &now {
             match before.get(toolset) {
-                None => told.push(format!("{toolset} came ({count})")),
+                None => told.push(format!("{toolset} added ({count})")),
                 Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
                 Some(_) => {}
             }
         }
-        told.extend(
-            before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} went away")),
-        );
+        told.extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
         let more = told.len().saturating_sub(MOST_CHANGES);
         told.truncate(MOST_CHANGES);
         if more > 0 {
             told.push(format!("{more} more"));
         }
-        (!told.is_empty()).then(|| format!("{}; look with tool_search", told.join(", ")))
+        (!told.is_empty()).then(|| format!("{}; use tool_search", told.join(", ")))
     }
 }
 
@@ -195,10 +191,10 @@ mod tests {
     use crate::tools::testing::Fake;
     use crate::tools::toolset::Choice;
 
-    fn offer(disabled: &[&str], missing: &[&str]) -> Offer {
+    fn offer(disabled: &[&str], missing: &[&str]) -> ToolSelection {
         let choice = Choice { disabled: disabled.iter().map(|name| name.to_string()).collect(), ..Choice::default() };
         let config = crate::config::ToolsConfig { pinned: vec!["gh".into()], ..Default::default() };
-        Offer::new(choice, config, missing.iter().map(|name| (name.to_string(), "gone".to_owned())).collect())
+        ToolSelection::new(choice, config, missing.iter().map(|name| (name.to_string(), "gone".to_owned())).collect())
     }
 
     #[test]
@@ -209,7 +205,7 @@ mod tests {
         let kept = Kept::of(&begun, &registry.snapshot());
         assert_eq!(Kept::load(&kept.store()).as_ref(), Some(&kept));
         assert!(kept.schemas.iter().any(|schema| schema.name == "mcp__gh__find"));
-        let misfit = |kept: &Kept, offer: &Offer| {
+        let misfit = |kept: &Kept, offer: &ToolSelection| {
             let now = registry.snapshot();
             kept.misfit(&offer.offered(&now), offer, &now)
         };
@@ -220,7 +216,7 @@ mod tests {
             schemas: kept.schemas.iter().filter(|schema| !schema.name.starts_with("tool_")).cloned().collect(),
             ..kept.clone()
         };
-        assert_eq!(misfit(&unsearched, &offer(&[], &[])).as_deref(), Some("there are tools to search for"));
+        assert_eq!(misfit(&unsearched, &offer(&[], &[])).as_deref(), Some("tool search is now available"));
         let mut other = kept.clone();
         other.schemas[0].description = "in other words".into();
         assert_eq!(misfit(&other, &offer(&[], &[])), None);
@@ -229,11 +225,11 @@ mod tests {
         registry.expect("mcp-gh");
         assert_eq!(misfit(&kept, &offer(&[], &[])), None);
         registry.withdraw("mcp-gh");
-        assert_eq!(misfit(&kept, &offer(&[], &[])).as_deref(), Some("mcp__gh__find is not there"));
+        assert_eq!(misfit(&kept, &offer(&[], &[])).as_deref(), Some("mcp__gh__find is missing"));
         let own = Kept { schemas: begun.schemas.iter().filter(|s| !s.name.contains("__")).cloned().collect(), ..kept };
         assert_eq!(misfit(&own, &offer(&[], &[])), None);
-        assert_eq!(misfit(&own, &offer(&["todo"], &[])).as_deref(), Some("todo is not there"));
-        assert_eq!(misfit(&own, &offer(&[], &["patch"])).as_deref(), Some("patch is not there"));
+        assert_eq!(misfit(&own, &offer(&["todo"], &[])).as_deref(), Some("todo is missing"));
+        assert_eq!(misfit(&own, &offer(&[], &["patch"])).as_deref(), Some("patch is missing"));
         let mut changed = own.clone();
         changed.schemas[1].parameters = Arc::new(json!({"type": "object"}));
         assert!(misfit(&changed, &offer(&[], &[])).unwrap().ends_with("takes other arguments"));

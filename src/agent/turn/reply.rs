@@ -39,10 +39,10 @@ impl Turn {
                 "not run: the provider's content filter stopped the reply",
             ));
             actions.extend(self.finish(TurnEnd::Provider(
-                "the provider's content filter stopped the answer; rephrase the request or choose another model".into(),
+                "the provider's content filter stopped the answer; rephrase the prompt or choose another model".into(),
             )));
         } else if self.closing {
-            actions.extend(unanswered(&calls, Outcome::Denied, "not run: the step budget of this turn is used up"));
+            actions.extend(unanswered(&calls, Outcome::Denied, "not run: this turn's step budget is used up"));
             actions.extend(self.finish(TurnEnd::Limit));
         } else if cut && !calls.is_empty() {
             actions.extend(unanswered(
@@ -62,13 +62,12 @@ impl Turn {
             self.empty_replies += 1;
             actions.push(Action::ResetStream);
             if self.empty_replies == 2 {
-                actions
-                    .push(Action::Append(user(Said::program(NUDGE_EMPTY, "empty answer, the model was asked again"))));
+                actions.push(Action::Append(user(Said::program(NUDGE_EMPTY, "empty answer, asked the model again"))));
             }
             actions.extend(self.next_step());
         } else if empty {
             actions.extend(self.finish(TurnEnd::Provider(
-                "the model answered with nothing three times; try again or choose another model".into(),
+                "the model gave three empty answers; try again or choose another model".into(),
             )));
         } else if self.steers.is_empty() {
             actions.extend(self.finish(TurnEnd::Completed));
@@ -83,7 +82,7 @@ impl Turn {
         self.continuations += 1;
         if self.continuations > MAX_CONTINUATIONS {
             return self.finish(TurnEnd::Provider(
-                "the answer kept reaching the output limit; raise model.max_tokens or ask for less at once".into(),
+                "the answer kept hitting the output limit; raise model.max_tokens or ask for less at once".into(),
             ));
         }
         let mut actions: Vec<Action> = prompt
@@ -130,7 +129,7 @@ impl Turn {
                 self.failures = 0;
                 actions.push(Action::Append(Body::Note {
                     kind: NoteKind::Warning,
-                    text: format!("{message}; going on with the next fallback model"),
+                    text: format!("{message}; trying the next fallback model"),
                 }));
                 actions.extend(self.call());
             }

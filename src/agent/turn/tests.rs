@@ -188,7 +188,7 @@ fn errors_wait_then_fall_back_then_give_up() {
         turn.on(failure(ErrorKind::Overloaded, None)),
         vec![
             Action::ResetStream,
-            note(NoteKind::Warning, "it broke; going on with the next fallback model"),
+            note(NoteKind::Warning, "it broke; trying the next fallback model"),
             Action::CallModel { step: 1, fallback: 1 },
         ]
     );
@@ -249,7 +249,7 @@ fn the_budget_ends_with_a_summary() {
     assert_eq!(shape(&actions), ["result", "user", "call"]);
     assert_eq!(
         actions[1],
-        Action::Append(user(Said::program(SUM_UP, "step budget used up, the model was asked to sum up")))
+        Action::Append(user(Said::program(SUM_UP, "step budget used up, asked the model for a summary")))
     );
     let actions = turn.on(Input::Replied(calls(&["b"])));
     assert_eq!(shape(&actions), ["assistant", "result", "note", "finish"]);

@@ -644,11 +644,11 @@ fn a_mode_says_what_it_means_and_who_answers() {
         set_mode(&mut model, &mut Vec::new(), mode);
         model.notices.shown.last().map(|notice| notice.text.clone()).unwrap_or_default()
     };
-    assert!(said(Mode::Manual, None).contains("waits for you"));
+    assert!(said(Mode::Manual, None).contains("need your approval"));
     assert!(said(Mode::Smart, Some("small-model")).contains("small-model approves low-risk commands"));
-    assert!(said(Mode::Smart, None).contains("no model can be asked"));
+    assert!(said(Mode::Smart, None).contains("no model is available"));
     let yolo = said(Mode::Off, None);
-    assert!(yolo.contains("that always need a yes") && !yolo.contains("nothing"), "{yolo}");
+    assert!(yolo.contains("that always ask") && !yolo.contains("nothing"), "{yolo}");
 }
 
 #[test]

@@ -207,7 +207,7 @@ fn what_the_program_wrote_folds_to_its_gist() {
         origin: Origin::Program,
         gist: gist.into(),
     };
-    for (id, gist) in [(1, "npm ended with exit 1, the model was told"), (2, "")] {
+    for (id, gist) in [(1, "npm exited with 1; the model was notified"), (2, "")] {
         agent(&mut model, AgentEvent::ItemFinished(item(id, told(gist))));
     }
     let live: Vec<CellKind> = model.tab.transcript.cells.iter().map(|cell| cell.kind.clone()).collect();
@@ -216,12 +216,12 @@ fn what_the_program_wrote_folds_to_its_gist() {
         .filter_map(|kind| if let CellKind::Told { gist, .. } = kind { Some(gist.as_str()) } else { None })
         .collect();
     // an item from before there were gists shows its first line
-    assert_eq!(gists, ["npm ended with exit 1, the model was told", "Background process p1 exited (exit code 1)."]);
+    assert_eq!(gists, ["npm exited with 1; the model was notified", "Background process p1 exited (exit code 1)."]);
     let before = model.tab.transcript.cells[1].revision;
     crate::app::select::expand(&mut model);
     assert!(model.tab.transcript.cells[1].expanded && model.tab.transcript.cells[1].revision > before);
     // and the same after a resume
-    let items = vec![item(1, told("npm ended with exit 1, the model was told")), item(2, told(""))];
+    let items = vec![item(1, told("npm exited with 1; the model was notified")), item(2, told(""))];
     super::opened(&mut model, items);
     assert_eq!(model.tab.transcript.cells.iter().map(|cell| cell.kind.clone()).collect::<Vec<_>>(), live);
 }

@@ -1,4 +1,4 @@
-//! The field where the person writes.
+//! The field where the user writes.
 
 use tui_textarea::TextArea;
 

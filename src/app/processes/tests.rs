@@ -134,11 +134,11 @@ fn a_program_that_ends_gives_the_keys_back() {
 #[test]
 fn only_an_end_that_nobody_wanted_is_a_warning() {
     for (code, reason, said) in [
-        (0, ExitReason::Exited, (Level::Info, "npm run dev ended: exit 0")),
-        (1, ExitReason::Exited, (Level::Warning, "npm run dev ended: exit 1")),
-        (137, ExitReason::Signalled, (Level::Warning, "npm run dev ended: exit 137")),
-        (130, ExitReason::Killed, (Level::Info, "npm run dev ended")),
-        (-1, ExitReason::Unseen, (Level::Warning, "npm run dev ended: it is not known how")),
+        (0, ExitReason::Exited, (Level::Info, "npm run dev exited: exit 0")),
+        (1, ExitReason::Exited, (Level::Warning, "npm run dev exited: exit 1")),
+        (137, ExitReason::Signalled, (Level::Warning, "npm run dev exited: exit 137")),
+        (130, ExitReason::Killed, (Level::Info, "npm run dev exited")),
+        (-1, ExitReason::Unseen, (Level::Warning, "npm run dev exited (exit status unknown)")),
     ] {
         let mut model = running(true);
         let exit = Exit { code, reason, duration: std::time::Duration::ZERO };

@@ -101,7 +101,7 @@ fn what_came_back_waits_for_a_word() {
         Effect::Store(StoreJob::LoadQueue { session: Some(id), .. }) if id.0 == "s")));
     let effects = restored(&mut model, "s", vec![prompt("one"), prompt("two")]);
     assert!(orders(&effects).is_empty() && saves(&effects).is_empty(), "{effects:?}");
-    assert!(model.notices.shown.iter().any(|notice| notice.text.contains("wait")));
+    assert!(model.notices.shown.iter().any(|notice| notice.text.contains("queued prompt")));
     // a prompt of its own does not drag them along
     assert_eq!(orders(&script(&mut model, "mine<ret>")), [&submit("mine")]);
     assert!(orders(&ended(&mut model)).is_empty());

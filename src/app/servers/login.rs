@@ -14,12 +14,12 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     close(model);
     model.tab.modals.push(Modal::Input(InputModal {
         title: format!("Log in to {name}"),
-        hint: "Browser elsewhere? Paste the address it ends at".into(),
+        hint: "Browser on another machine? Paste the address it ends at".into(),
         text: String::new(),
         cursor: 0,
         masked: false,
         then: InputThen::Login(name.to_owned()),
-        message: format!("asking {name} where to log in"),
+        message: format!("asking {name} where to log in…"),
         busy: true,
         inert_until: 0,
     }));
@@ -53,7 +53,7 @@ fn close(model: &mut Model) {
 pub fn at(model: &mut Model, out: &mut Vec<Effect>, name: &str, address: &str) {
     let Some(input) = field(model, Some(name)) else { return };
     input.busy = false;
-    input.message = format!("Log in in the browser. It opens this address, which is copied too:\n{address}");
+    input.message = format!("Log in in your browser. This address opens, and is on your clipboard:\n{address}");
     out.push(Effect::Copy(address.to_owned()));
 }
 
@@ -65,7 +65,7 @@ pub fn pasted(model: &mut Model, out: &mut Vec<Effect>) {
         input.busy = true;
         out.push(Effect::Server(ServerOrder::CameBack { address }));
     } else if !address.is_empty() {
-        let text = "paste the whole address, from http on";
+        let text = "paste the whole address, including http";
         model.notices.add(model.now, Level::Warning, text);
     }
 }

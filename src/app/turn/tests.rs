@@ -84,8 +84,8 @@ fn the_queue_waits_after_a_stop_and_a_failure() {
         let effects = agent(&mut model, 2000, outcome(end));
         assert!(orders(&effects).is_empty());
         assert_eq!(queued(&model), ["next"]);
-        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("waits")));
-        assert_eq!(orders(&script(&mut model, "<ret>")).len(), 1, "Enter sends it");
+        assert!(model.notices.shown.iter().any(|notice| notice.text.contains("queued prompt")));
+        assert_eq!(orders(&script(&mut model, "<ret>")).len(), 1, "Enter on an empty composer sends it");
     }
 }
 
@@ -237,7 +237,7 @@ fn editing_a_queued_prompt_keeps_the_draft_and_says_so() {
     script(&mut model, "first<ret>queued<ret>half a thought<C-x>qe");
     assert_eq!(composer::text(&model.tab.composer), "queued");
     let said = &model.notices.shown.last().expect("a notice").text;
-    assert!(said.contains("put aside") && said.contains("brings it back"), "{said}");
+    assert!(said.contains("stashed") && said.contains("restores it"), "{said}");
     script(&mut model, "<C-x>D");
     assert_eq!(composer::text(&model.tab.composer), "half a thought");
 }

@@ -1,10 +1,10 @@
 //! How a command there ends: what sends it signals, what is left of it, and what became of it.
 
 use super::super::backend::PlaceError;
-use super::super::remote::SOON;
+use super::super::remote::ANSWER_LIMIT;
 use super::super::script::Script;
 use super::{ADDED, Job, MARK};
-use crate::exec::{FarEnd, FarSignal, Lost, Said, left_behind};
+use crate::exec::{RemoteEnd, RemoteLost, RemoteSignal, Said, left_behind};
 use crate::lock::lock;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -73,15 +73,15 @@ fn is_full(out: &[u8]) -> bool {
 
 impl Job {
     /// What sends a signal to all of it there.
-    pub(super) fn ending(&self, signal: FarSignal) -> Script {
+    pub(super) fn ending(&self, signal: RemoteSignal) -> Script {
         let name = match signal {
-            FarSignal::Interrupt => "INT",
-            FarSignal::Terminate => "TERM",
-            FarSignal::Continue => "CONT",
-            FarSignal::Kill => "KILL",
+            RemoteSignal::Interrupt => "INT",
+            RemoteSignal::Terminate => "TERM",
+            RemoteSignal::Continue => "CONT",
+            RemoteSignal::Kill => "KILL",
         };
         // By the words of the shell alone: where no process can be started any more, this still works.
-        let stop = if signal == FarSignal::Kill { STOP } else { "" };
+        let stop = if signal == RemoteSignal::Kill { STOP } else { "" };
         let mut script = Script::new("h_pids >/dev/null\n").set("J", &self.folder).set("H_S", name).add(
             r#"if [ "$h_m" != max ] && [ "$h_k" -ge "$h_m" ]; then echo full; else
 h_l=; { read -r h_l <"$J/pid"; } 2>/dev/null
@@ -97,7 +97,7 @@ done
 kill -s "$H_S" -- "-$h_l" || kill -s "$H_S" "$h_l"; :
 else false; fi 2>/dev/null"#,
         );
-        if signal == FarSignal::Kill {
+        if signal == RemoteSignal::Kill {
             // What went into a session of its own is known by its mark.
             script = script.add("\nh_c=$?\n").add(&format!(
                 "for h_f in $(grep -ls '{MARK}={}' /proc/[0-9]*/environ 2>/dev/null); do h_f=${{h_f#/proc/}}; kill -s KILL \"${{h_f%/environ}}\" 2>/dev/null; done; (exit $h_c)",
@@ -108,29 +108,28 @@ else false; fi 2>/dev/null"#,
     }
 
     /// What the place did to it by its bound on processes.
-    fn crowded(&self, pids: &Pids, cleared: Option<String>) -> Option<Lost> {
+    fn crowded(&self, pids: &Pids, cleared: Option<String>) -> Option<RemoteLost> {
         if pids.refused <= self.refused && cleared.is_none() {
             return None;
         }
         let limit = pids.most.map_or_else(|| "of processes".to_owned(), |most| format!("of {most} processes"));
         let next = cleared.map(|done| format!("; {done}")).unwrap_or_default();
         let why = format!(
-            "{} reached its limit {limit} while this ran: some of it could not be started{next}",
+            "{} reached its limit {limit} during this command: some processes could not start{next}",
             self.place.label()
         );
-        Some(Lost { why, short: "process limit reached" })
+        Some(RemoteLost { why, short: "process limit reached" })
     }
 
     /// What became of it, when its shell left nothing behind although nobody ended it.
-    fn lost(&self, alive: bool, code_known: bool) -> Option<Lost> {
-        let broke = |why: String| Some(Lost { why, short: "connection lost" });
+    fn lost(&self, alive: bool, code_known: bool) -> Option<RemoteLost> {
+        let broke = |why: String| Some(RemoteLost { why, short: "connection lost" });
         let label = self.place.label();
         if alive {
             let log =
                 if self.spec.detached { format!(", its output in {}", self.log().display()) } else { String::new() };
             return broke(format!(
-                "the connection to {label} broke, and the command still runs there{log}; \
-                 its process group is in {}: `kill -- -$(cat FILE)` ends it",
+                "lost the connection to {label}; the command is still running there{log}; its process group is in {}: kill it with `kill -- -$(cat FILE)`",
                 self.folder.join("pid").display()
             ));
         }
@@ -139,19 +138,19 @@ else false; fi 2>/dev/null"#,
         if self.place.breaks() == self.breaks || code_known && (why.is_none() || self.spec.detached) {
             return None;
         }
-        let why = why.unwrap_or_else(|| "the connection broke".to_owned());
-        broke(format!("{label}: {why}; the command ended with it, and what it did so far stays done"))
+        let why = why.unwrap_or_else(|| "connection lost".to_owned());
+        broke(format!("{label}: {why}; the command ended with it, and its changes remain"))
     }
 
     /// Sends a signal to all of it there; whether it got there.
-    pub(super) fn send(&self, signal: FarSignal) -> bool {
+    pub(super) fn send(&self, signal: RemoteSignal) -> bool {
         if self.place.backend().traits().signals_here && !self.spec.detached {
             return false;
         }
         let said = self.place.ask_now(&self.ending(signal));
         match (said, signal) {
             // Whatever is ended one by one is made again at once: all of it goes.
-            (Some(said), FarSignal::Kill) if is_full(&said.out) => {
+            (Some(said), RemoteSignal::Kill) if is_full(&said.out) => {
                 let done = self.place.backend().clear();
                 let is_done = done.is_some();
                 *lock(&self.cleared) = done;
@@ -163,7 +162,7 @@ else false; fi 2>/dev/null"#,
     }
 
     /// What it left behind and what became of it; `ended`: somebody ended it, and nothing of it stays.
-    pub(super) fn left(&self, ended: bool, code: i32) -> FarEnd {
+    pub(super) fn left(&self, ended: bool, code: i32) -> RemoteEnd {
         let asked = self.ask_what_is_left(ended);
         let mut cleared = lock(&self.cleared).take();
         // Only where it is known that nothing can be done from inside: an answer that does not come says nothing of what
@@ -176,11 +175,11 @@ else false; fi 2>/dev/null"#,
             Ok(said) => said,
             Err(error) => {
                 let next = cleared.unwrap_or_else(|| {
-                    let next = if ended { "it may still run there" } else { "what it did so far stays done" };
+                    let next = if ended { "it may still be running there" } else { "its changes so far remain" };
                     next.to_owned()
                 });
-                let lost = Lost { why: format!("{error}; {next}"), short: "connection lost" };
-                return FarEnd { lost: Some(lost), ..FarEnd::default() };
+                let lost = RemoteLost { why: format!("{error}; {next}"), short: "connection lost" };
+                return RemoteEnd { lost: Some(lost), ..RemoteEnd::default() };
             }
         };
         let (pids, out) = Pids::read(&said.out);
@@ -192,7 +191,7 @@ else false; fi 2>/dev/null"#,
         };
         if word == b"alive" {
             let lost = self.lost(true, false);
-            return FarEnd { lost: lost.or(crowded), ..FarEnd::default() };
+            return RemoteEnd { lost: lost.or(crowded), ..RemoteEnd::default() };
         }
         // Its shell was hung up with the connection, and left what it had as if it had ended by itself.
         let cut = !self.spec.detached && self.place.backend().traits().broken == Some(code);
@@ -205,33 +204,33 @@ else false; fi 2>/dev/null"#,
         // The session that it was started in leaves nothing else.
         let rest = if self.since.is_some() { "; rmdir -- \"${J%/*}\" \"${J%/jobs/*}\" 2>/dev/null" } else { "" };
         let script = Script::new("").set("J", &self.folder).add(LEFT).add(rest);
-        let mut asked = self.place.ask(&script, SOON, STATE);
+        let mut asked = self.place.ask(&script, ANSWER_LIMIT, STATE);
         let is_alive = |said: &Said| Pids::read(&said.out).1.starts_with(b"alive\n");
         for _ in 0..ENDINGS {
             if !ended || !asked.as_ref().is_ok_and(is_alive) {
                 break;
             }
             // While the connection was broken the signal found no way: now there is one.
-            self.send(FarSignal::Kill);
+            self.send(RemoteSignal::Kill);
             std::thread::sleep(ENDING);
-            asked = self.place.ask(&script, SOON, STATE);
+            asked = self.place.ask(&script, ANSWER_LIMIT, STATE);
         }
         asked
     }
 
     /// Keeps folder and variables for later commands of the task.
-    fn kept(&self, rest: &[u8], lost: Option<Lost>) -> FarEnd {
+    fn kept(&self, rest: &[u8], lost: Option<RemoteLost>) -> RemoteEnd {
         let mut base = self.place.facts().map(|facts| (*self.place.base(&facts)).clone()).unwrap_or_default();
         // What the program adds is no doing of the command.
         base.extend(ADDED.iter().map(|(name, value)| (name.into(), value.into())));
         base.insert(MARK.into(), (&self.id).into());
         let Some((cwd, variables, not_kept)) = left_behind(rest, &base).filter(|_| self.spec.keep) else {
-            return FarEnd { lost, ..FarEnd::default() };
+            return RemoteEnd { lost, ..RemoteEnd::default() };
         };
         if let Some(mut variables) = variables {
             variables.remove(OsStr::new(MARK));
             self.place.keep(&self.spec.task, variables);
         }
-        FarEnd { cwd: Some(cwd), not_kept, lost }
+        RemoteEnd { cwd: Some(cwd), not_kept, lost }
     }
 }

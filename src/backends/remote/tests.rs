@@ -46,12 +46,12 @@ fn nothing_is_made_to_ask_what_became_of_a_command_once_a_place_was_left() {
     let backend = Allocation::default();
     let made = Arc::clone(&backend.made);
     let place = Remote::new(Box::new(backend));
-    let asks = || place.ask(&Script::new("echo there"), SOON, SMALL).map(|said| said.text());
+    let asks = || place.ask(&Script::new("echo there"), ANSWER_LIMIT, SMALL).map(|said| said.text());
     place.ready().unwrap();
     assert_eq!(asks(), Ok("there".to_owned()));
     place.leave().unwrap();
     let why = asks().unwrap_err().to_string();
-    assert!(why.contains("it was left, and what ran there ended with it"), "{why}");
+    assert!(why.contains("the backend was left, and everything running there ended"), "{why}");
     assert_eq!(made.load(Ordering::Relaxed), 1);
     // The next command makes it again.
     place.ready().unwrap();

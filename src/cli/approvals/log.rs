@@ -1,9 +1,9 @@
 //! `hermes approvals log`: the audit log for people and programs, and the check of its chain.
 
 use crate::cli::setup;
+use crate::report::approvals;
 use crate::store::Store;
-use crate::store::audit::told::{FULL, Filter, FilterError, ROWS, chosen, outcome, text};
-use crate::store::audit::{AuditBy, Kind, Record, Row};
+use crate::store::audit::told::{FULL, Filter, FilterError, ROWS, chosen, text};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -26,25 +26,25 @@ pub struct LogArgs {
     /// Only calls of this tool
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
-    /// Only what went by this word: policy, rule, person, yolo, smart, nobody, hook
+    /// Only calls decided by: policy, rule, person, yolo, smart, nobody, hook
     #[arg(long, value_name = "WHO")]
     pub by: Option<String>,
-    /// Only calls that were judged so: allow, ask, ask-always, denied-by-rule, refuse
+    /// Only calls with this verdict: allow, ask, ask-always, denied-by-rule, refuse
     #[arg(long, value_name = "VERDICT")]
     pub verdict: Option<String>,
-    /// Only calls that ended so: ok, failed, denied, timed_out, no_one, refused, interrupted, unknown
+    /// Only calls with this outcome: ok, failed, denied, timed_out, no_one, refused, interrupted, unknown
     #[arg(long, value_name = "OUTCOME")]
     pub outcome: Option<String>,
-    /// Only rows with these words in what was called, or in the rule
+    /// Only rows whose call or rule contains these words
     #[arg(value_name = "WORD")]
     pub words: Vec<String>,
-    /// At most this many
+    /// Maximum number of rows
     #[arg(short = 'n', long, default_value_t = ROWS)]
     pub limit: usize,
-    /// Only from then on: `30m`, `2h`, `3d`, `2026-11-22`
+    /// Only since: `30m`, `2h`, `3d`, `2026-11-22`
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Check that no row was changed or removed
+    /// Verify that no row was changed or removed
     #[arg(long)]
     pub verify: bool,
 }
@@ -62,7 +62,7 @@ async fn show(args: &LogArgs, store: &Store, out: &mut impl Write) -> anyhow::Re
         if args.json {
             writeln!(out, "{}", json!({"version": VERSION, "rows": found.rows, "faults": found.faults}))?;
         } else if found.faults.is_empty() {
-            writeln!(out, "{} rows: none is missing or changed", found.rows)?;
+            writeln!(out, "{} rows: none missing or changed", found.rows)?;
         } else {
             for fault in &found.faults {
                 writeln!(out, "{fault}")?;
@@ -73,7 +73,7 @@ async fn show(args: &LogArgs, store: &Store, out: &mut impl Write) -> anyhow::Re
     }
     let rows = chosen(store, &filter(args)?).await?;
     if args.json {
-        let rows: Vec<Value> = rows.iter().map(|(row, end)| as_json(row, end.as_ref())).collect();
+        let rows: Vec<Value> = rows.iter().map(|(row, end)| approvals::as_json(row, end.as_ref())).collect();
         writeln!(out, "{}", json!({"version": VERSION, "rows": rows}))?;
     } else {
         out.write_all(text(&rows, FULL).as_bytes())?;
@@ -96,41 +96,4 @@ fn filter(args: &LogArgs) -> Result<Filter, FilterError> {
     }
     args.words.iter().for_each(|word| filter.word(word));
     Ok(filter)
-}
-
-fn as_json(row: &Row, end: Option<&Record>) -> Value {
-    let one = &row.record;
-    let kind = match one.kind {
-        Kind::Call => "call",
-        Kind::End => "end",
-        Kind::Rule => "rule",
-        Kind::Mode => "mode",
-        Kind::Pruned => "pruned",
-    };
-    let detail = match &one.by {
-        AuditBy::Rule(rules) => json!(rules),
-        AuditBy::Person(said) => json!(said),
-        AuditBy::Policy | AuditBy::Yolo | AuditBy::Smart | AuditBy::Nobody | AuditBy::Hook => json!(null),
-    };
-    let outcome = outcome(one, end);
-    json!({
-        "row": row.key,
-        "at": one.at,
-        "kind": kind,
-        "session_id": one.session,
-        "call_id": one.call,
-        "tool": one.tool,
-        "what": one.what,
-        "cwd": one.cwd,
-        "backend": if one.backend.is_empty() { "local" } else { &one.backend },
-        "verdict": one.verdict,
-        "reasons": one.reasons,
-        "by": one.by.name(),
-        "by_detail": detail,
-        "why": if one.why.is_empty() { json!(null) } else { json!(one.why) },
-        "outcome": if outcome.is_empty() { json!(null) } else { json!(outcome) },
-        "duration_ms": end.map(|end| end.ms),
-        "rules": one.entries,
-        "scope": one.scope,
-    })
 }

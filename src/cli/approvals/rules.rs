@@ -39,7 +39,7 @@ pub(super) async fn run(as_json: bool, out: &mut impl Write) -> anyhow::Result<i
         return Ok(0);
     }
     if rows.is_empty() {
-        writeln!(out, "no rules: what is not harmless is asked about")?;
+        writeln!(out, "no rules: risky commands ask")?;
     }
     for row in &rows {
         let mut parts = vec![row.scope.clone(), row.place()];
@@ -72,18 +72,18 @@ fn pick<'a>(rows: &'a [Row], named: &str) -> anyhow::Result<&'a Row> {
         return rows
             .iter()
             .find(|row| row.number == number)
-            .ok_or_else(|| anyhow!("there are {} rules; `hermes approvals rules` lists them", rows.len()));
+            .ok_or_else(|| anyhow!("there are {} rules; list them with `hermes approvals rules`", rows.len()));
     }
     let named = named.trim();
     let means = |row: &&Row| row.rule == named || format!("{}: {}", row.rule, row.action) == named;
     match rows.iter().filter(means).collect::<Vec<_>>()[..] {
         [one] => Ok(one),
         [] => {
-            bail!("no rule is `{named}`; `hermes approvals rules` lists them. What a session was granted ends with it")
+            bail!("no rule `{named}`; list them with `hermes approvals rules`. Rules granted in a session end with it")
         }
         ref several => {
             let all: Vec<String> = several.iter().map(|row| format!("{} ({})", row.number, row.place())).collect();
-            bail!("`{named}` stands in several places: name one by its number: {}", all.join(", "))
+            bail!("`{named}` is in several places: give a number: {}", all.join(", "))
         }
     }
 }

@@ -24,10 +24,10 @@ pub struct TestArgs {
     /// Its arguments as a JSON object
     #[arg(long, value_name = "JSON", requires = "tool")]
     pub args: Option<String>,
-    /// The folder where it would run
+    /// Folder it would run in
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// How questions are treated
+    /// Approval mode
     #[arg(long, value_enum, default_value_t)]
     pub mode: super::ModeArg,
     /// Print JSON

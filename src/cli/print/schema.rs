@@ -11,7 +11,7 @@ pub fn value_of(answer: &str) -> Result<Value, String> {
         .or_else(|| text.strip_prefix("```"))
         .and_then(|rest| rest.strip_suffix("```"))
         .unwrap_or(text);
-    serde_json::from_str(inner.trim()).map_err(|error| format!("the answer is no JSON: {error}"))
+    serde_json::from_str(inner.trim()).map_err(|error| format!("the answer is not JSON: {error}"))
 }
 
 /// What does not fit, by JSON pointer; `None` when all does.
@@ -39,7 +39,7 @@ pub fn misfit(value: &Value, schema: &Value, at: &str) -> Option<String> {
     if let Some(options) = schema.get("anyOf").and_then(Value::as_array)
         && options.iter().all(|option| misfit(value, option, at).is_some())
     {
-        return Some(format!("{place} fits none of the alternatives"));
+        return Some(format!("{place} matches none of the alternatives"));
     }
     match value {
         Value::Object(fields) => object(fields, schema, at, place),
@@ -52,14 +52,14 @@ fn object(fields: &serde_json::Map<String, Value>, schema: &Value, at: &str, pla
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for name in required {
         if !fields.contains_key(name) {
-            return Some(format!("{place} lacks {name:?}"));
+            return Some(format!("{place} is missing {name:?}"));
         }
     }
     let known = schema.get("properties").and_then(Value::as_object);
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     fields.iter().find_map(|(name, field)| match known.and_then(|known| known.get(name)) {
         Some(inner) => misfit(field, inner, &format!("{at}/{name}")),
-        None if closed => Some(format!("{place} may not have {name:?}")),
+        None if closed => Some(format!("{place} must not have {name:?}")),
         None => None,
     })
 }
@@ -103,11 +103,11 @@ mod tests {
             (json!({ "name": "x", "tags": ["a"], "age": 3 }), None),
             (json!({ "name": "x", "tags": [], "age": null }), None),
             (json!([]), Some("the answer must be object")),
-            (json!({ "name": "x" }), Some("the answer lacks \"tags\"")),
+            (json!({ "name": "x" }), Some("the answer is missing \"tags\"")),
             (json!({ "name": 1, "tags": [] }), Some("/name must be string")),
             (json!({ "name": "x", "tags": ["c"] }), Some("/tags/0 must be one of [\"a\",\"b\"]")),
             (json!({ "name": "x", "tags": [], "age": 1.5 }), Some("/age must be integer or null")),
-            (json!({ "name": "x", "tags": [], "more": 1 }), Some("the answer may not have \"more\"")),
+            (json!({ "name": "x", "tags": [], "more": 1 }), Some("the answer must not have \"more\"")),
         ];
         for (value, expected) in table {
             assert_eq!(misfit(&value, &schema, "").as_deref(), expected, "{value}");

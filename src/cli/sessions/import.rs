@@ -40,7 +40,7 @@ pub(super) async fn import(
             match read(file, now) {
                 Ok(parsed) => {
                     if let Some(why) = &parsed.why {
-                        writeln!(err, "{}: left out {} lines: {why}", file.display(), parsed.skipped)?;
+                        writeln!(err, "{}: skipped {} lines: {why}", file.display(), parsed.skipped)?;
                     }
                     let started_at = parsed.items.first().map_or(now, |item| item.at);
                     let id = SessionId(parsed.session);
@@ -60,14 +60,14 @@ pub(super) async fn import(
                 Imported::New(count) => ("new", count),
                 Imported::Extended(count) => ("extended", count),
                 Imported::Same => {
-                    writeln!(err, "{}: session {id} is there already", file.display())?;
+                    writeln!(err, "{}: session {id} already exists", file.display())?;
                     ("same", 0)
                 }
                 Imported::Differs => {
                     failed += 1;
                     writeln!(
                         err,
-                        "{}: another session {id} is there; `hermes sessions delete {id}` makes room for this one",
+                        "{}: a different session {id} exists; remove it first with `hermes sessions delete {id}`",
                         file.display()
                     )?;
                     ("differs", 0)
@@ -82,7 +82,7 @@ pub(super) async fn import(
     if json {
         writeln!(out, "{}", json!({"version": 1, "files": results}))?;
     } else {
-        writeln!(out, "imported {items} items of {taken} sessions")?;
+        writeln!(out, "imported {items} items from {taken} sessions")?;
     }
     Ok(i32::from(failed > 0))
 }
@@ -106,7 +106,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
         let row = match serde_json::from_str::<Value>(line) {
             Ok(row @ Value::Object(_)) => row,
             Ok(_) => {
-                skip(&mut parsed, number, "no JSON object");
+                skip(&mut parsed, number, "not a JSON object");
                 continue;
             }
             Err(error) => {
@@ -118,7 +118,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
             if parsed.session.is_empty() {
                 parsed.session = id;
             } else if parsed.session != id {
-                return Err(format!("line {}: a second session, {id}; a file holds one", number + 1));
+                return Err(format!("line {}: a second session, {id}; one file holds one session", number + 1));
             }
         }
         let body = match body(&row, number, &mut open) {
@@ -135,7 +135,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
         parsed.items.push(Item { id, at: 0, turn: turn.max(1), body });
     }
     if parsed.items.is_empty() {
-        return Err(parsed.why.unwrap_or_else(|| "holds no items".to_owned()));
+        return Err(parsed.why.unwrap_or_else(|| "contains no items".to_owned()));
     }
     if parsed.session.is_empty() {
         parsed.session = clean_id(name);
@@ -164,7 +164,7 @@ fn clean_id(id: &str) -> String {
 
 /// What a line says; `None` for lines that are no item of ours.
 fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<Option<Body>, String> {
-    let role = row["role"].as_str().ok_or("no role")?;
+    let role = row["role"].as_str().ok_or("role is missing")?;
     Ok(match role {
         "system" | "developer" | "session_meta" => None,
         "user" => {

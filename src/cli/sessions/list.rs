@@ -1,7 +1,7 @@
 //! Sessions and hits in lists, and one session as text.
 
-use super::text::{age, local, one_line, padded, plain, rfc3339, width};
 use crate::protocol::{Body, Item, NoteKind, SessionId};
+use crate::report::sessions::text::{age, local, one_line, padded, plain, rfc3339, width};
 use crate::store::{SessionRow, Store, short_id};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -92,7 +92,7 @@ pub(super) async fn search(
         return Ok(0);
     }
     if hits.is_empty() {
-        writeln!(err, "nothing found for `{}`", one_line(query, NAME))?;
+        writeln!(err, "no matches for `{}`", one_line(query, NAME))?;
         return Ok(0);
     }
     let now = chrono::Utc::now().timestamp_millis();
@@ -124,7 +124,7 @@ pub(super) async fn show(store: &Store, session: &SessionId, json: bool, out: &m
         write_item(item, out)?;
     }
     if page.skipped > 0 {
-        writeln!(out, "\n{} items can't be read; `hermes sessions repair`", page.skipped)?;
+        writeln!(out, "\n{} items can't be read; try `hermes sessions repair`", page.skipped)?;
     }
     Ok(0)
 }

@@ -84,7 +84,7 @@ fn rich() -> Vec<Value> {
 fn an_export_is_what_was_imported() {
     let (home, other) = (Home::new(), Home::new());
     let file = home.file("rich.jsonl", &rich());
-    assert_eq!(home.run(&["import", &file]), (0, "imported 6 items of 1 sessions\n".to_owned(), String::new()));
+    assert_eq!(home.run(&["import", &file]), (0, "imported 6 items from 1 sessions\n".to_owned(), String::new()));
     let (code, out, _) = home.run(&["export", "rich", "--format", "jsonl"]);
     let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
     assert_eq!((code, &rows), (0, &rich()));
@@ -106,8 +106,8 @@ fn a_file_comes_in_once() {
     let file = home.file("s.jsonl", &rows[..4]);
     home.run(&["import", &file]);
     let (code, out, err) = home.run(&["import", &file]);
-    assert_eq!((code, out.as_str()), (0, "imported 0 items of 0 sessions\n"));
-    assert!(err.contains("session s is there already"), "{err}");
+    assert_eq!((code, out.as_str()), (0, "imported 0 items from 0 sessions\n"));
+    assert!(err.contains("session s already exists"), "{err}");
     home.file("s.jsonl", &rows);
     assert_eq!(home.json(&["import", &file, "--json"])["files"][0]["result"], json!("extended"));
     rows[0]["content"] = json!("changed");
@@ -147,10 +147,10 @@ fn files_without_times_ids_or_sense_are_taken_as_far_as_they_go() {
     )
     .expect("a session");
     assert_eq!((parsed.session.as_str(), parsed.items.len(), parsed.items[0].at, parsed.skipped), ("name", 1, 1500, 2));
-    assert_eq!(parsed.why.as_deref(), Some("line 2: no JSON object"));
+    assert_eq!(parsed.why.as_deref(), Some("line 2: not a JSON object"));
     let two = "{\"session_id\":\"a\",\"role\":\"user\"}\n{\"session_id\":\"b\",\"role\":\"user\"}";
-    assert_eq!(import::parse(two, "", 0).expect_err("two"), "line 2: a second session, b; a file holds one");
-    assert_eq!(import::parse("", "x", 0).expect_err("nothing"), "holds no items");
+    assert_eq!(import::parse(two, "", 0).expect_err("two"), "line 2: a second session, b; one file holds one session");
+    assert_eq!(import::parse("", "x", 0).expect_err("nothing"), "contains no items");
     let (code, _, err) = home.run(&["import", "/nowhere/x.jsonl", &files[1]]);
     assert!(code == 1 && err.contains("/nowhere/x.jsonl: can't be read: no such file"), "{err}");
 }
@@ -168,7 +168,7 @@ fn a_search_prints_hits_as_an_array() {
     assert_eq!(home.json(&["search", "nothing", "--json"]), json!([]));
     assert_eq!(home.json(&["search", "files", "--json", "--here"]).as_array().map(Vec::len), Some(1));
     let (code, out, err) = home.run(&["search", "nothing"]);
-    assert_eq!((code, out.as_str(), err.as_str()), (0, "", "nothing found for `nothing`\n"));
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", "no matches for `nothing`\n"));
     assert!(home.run(&["search", "files"]).1.contains("rich  "));
 }
 
@@ -227,7 +227,7 @@ fn sessions_are_named_deleted_and_counted() {
     assert!(err.starts_with("hermes: no session matches `zzz`"), "{err}");
     assert_eq!(home.run(&["delete", "Fix the test"]).1, "deleted 20260101_080001_bbbbbb: Fix the test (1 items)\n");
     assert_eq!(home.json(&["list", "--json"])["sessions"].as_array().map(Vec::len), Some(1));
-    assert!(home.run(&["repair"]).1.contains("state.db is sound"));
+    assert!(home.run(&["repair"]).1.contains("state.db is intact"));
     assert_eq!(home.run(&["list", "--here"]).0, 0);
 }
 

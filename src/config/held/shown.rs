@@ -123,7 +123,7 @@ pub(super) fn difference(before: &str, after: &str) -> String {
         }
     }
     if out.is_empty() {
-        out.push_str("  a value that is not shown here changed\n");
+        out.push_str("  a value hidden here changed\n");
     }
     out
 }

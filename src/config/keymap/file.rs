@@ -1,4 +1,4 @@
-//! `keymap.yaml`: contexts, actions, keys. The person's file lies over the defaults, action by action.
+//! `keymap.yaml`: contexts, actions, keys. The user's file lies over the defaults, action by action.
 
 use super::{Binding, Context, Key, Keymap, display, written};
 use crate::config::yaml::{self, Node, Value};
@@ -35,7 +35,7 @@ pub fn merged(text: &str, name: &str) -> Result<Keymap, ConfigError> {
     for entry in own {
         if !known.contains(&entry.action) {
             let hint = suggest::hint(&entry.action, known.iter().map(String::as_str));
-            let text = format!("no action is called {}{hint}; hermes keys lists them", entry.action);
+            let text = format!("no action named {}{hint}; list them with hermes keys", entry.action);
             return Err(ConfigError::Asset { path: entry.place, text });
         }
         match all.iter_mut().find(|old| old.context == entry.context && old.action == entry.action) {
@@ -51,11 +51,11 @@ fn entries(text: &str, name: &str) -> Result<(Option<Vec<Key>>, Vec<Entry>), Con
     let root = yaml::parse(text, name)?;
     let fail = |line: u64, text: String| ConfigError::Asset { path: format!("{name}:{line}"), text };
     if !matches!(root.value, Value::Map(_) | Value::Null) {
-        return Err(fail(root.line, "contexts with actions are expected".into()));
+        return Err(fail(root.line, "expected contexts with actions".into()));
     }
     let leader = match root.get("leader") {
         Some(node) => {
-            let keys = node.str().ok_or_else(|| fail(node.line, "leader is no key".into()))?;
+            let keys = node.str().ok_or_else(|| fail(node.line, "leader is not a key".into()))?;
             Some(written::parse(keys).map_err(|text| fail(node.line, format!("leader: {text}")))?)
         }
         None => None,
@@ -68,7 +68,7 @@ fn entries(text: &str, name: &str) -> Result<(Option<Vec<Key>>, Vec<Entry>), Con
     for (key, node) in root.entries().iter().filter(|(key, _)| key.text != "leader") {
         let Some(context) = Context::ALL.into_iter().find(|context| context.name() == key.text) else {
             let hint = suggest::hint(&key.text, Context::ALL.map(Context::name));
-            return Err(fail(key.line, format!("no context is called {}{hint}", key.text)));
+            return Err(fail(key.line, format!("no context named {}{hint}", key.text)));
         };
         for (action, keys) in node.entries() {
             let place = format!("{name}:{}", action.line);
@@ -87,7 +87,7 @@ fn default_leader() -> Vec<Key> {
 /// One key, several, or none (`[]`, nothing).
 fn sequences(node: &Node, leader: &[Key]) -> Result<Vec<Vec<Key>>, String> {
     let one = |node: &Node| {
-        let text = node.scalar().ok_or("keys are expected")?;
+        let text = node.scalar().ok_or("expected keys")?;
         match text.strip_prefix("<leader> ") {
             Some(rest) => Ok([leader, &written::parse(rest)?].concat()),
             None => written::parse(&text),

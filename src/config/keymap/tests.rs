@@ -153,11 +153,11 @@ fn what_is_wrong_is_named() {
     for (text, parts) in [
         ("global:\n  inbox: ctrl-p\n", &["keymap.yaml:2", "Ctrl-P in global means both command-palette", "inbox"][..]),
         ("global:\n  find: ctrl-x\n", &["keymap.yaml:2", "Ctrl-X in global hides Ctrl-X"]),
-        ("global:\n  inbx: f2\n", &["keymap.yaml:2", "no action is called inbx; did you mean inbox"]),
+        ("global:\n  inbx: f2\n", &["keymap.yaml:2", "no action named inbx; did you mean inbox"]),
         ("globl: {inbox: f2}\n", &["keymap.yaml:1", "did you mean global"]),
-        ("global:\n  inbox: [f2, hyper-q]\n", &["keymap.yaml:2", "inbox: \"hyper-q\" is no key"]),
+        ("global:\n  inbox: [f2, hyper-q]\n", &["keymap.yaml:2", "inbox: \"hyper-q\" is not a key"]),
         ("global: [\n", &["keymap.yaml:"]),
-        ("- a\n", &["contexts with actions are expected"]),
+        ("- a\n", &["expected contexts with actions"]),
     ] {
         let error = merged(text).unwrap_err();
         for part in parts {

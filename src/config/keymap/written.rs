@@ -25,7 +25,7 @@ const NAMED: &[(&[&str], Code, &str)] = &[
 /// Keys with spaces between them.
 pub fn parse(text: &str) -> Result<Vec<Key>, String> {
     let keys = text.split_whitespace().map(parse_one).collect::<Result<Vec<_>, _>>()?;
-    if keys.is_empty() { Err("no key is written".into()) } else { Ok(keys) }
+    if keys.is_empty() { Err("empty key".into()) } else { Ok(keys) }
 }
 
 fn parse_one(text: &str) -> Result<Key, String> {
@@ -46,7 +46,7 @@ fn parse_one(text: &str) -> Result<Key, String> {
         }
         rest = &rest[prefix.len()..];
     }
-    key.code = code(rest).ok_or_else(|| format!("{text:?} is no key"))?;
+    key.code = code(rest).ok_or_else(|| format!("{text:?} is not a key"))?;
     if key.shift {
         // Shift is part of what is typed.
         match key.code {
@@ -54,7 +54,7 @@ fn parse_one(text: &str) -> Result<Key, String> {
                 key.code = Code::Char(c.to_ascii_uppercase());
                 key.shift = false;
             }
-            Code::Char(c) => return Err(format!("{text:?} is no key: write what Shift and {c} type")),
+            Code::Char(c) => return Err(format!("{text:?} is not a key: write the character Shift and {c} produce")),
             Code::Tab => {
                 key.code = Code::BackTab;
                 key.shift = false;

@@ -1,14 +1,13 @@
 //! Lines come and go; comments, order and everything else stay. Each edit is checked before it is written.
 
-use super::super::paths::write_atomic;
 use super::super::{ConfigError, yaml};
 use super::PROJECTS;
+use crate::fs::write_atomic;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 
 /// The head of a file that did not exist.
-const TEMPLATE: &str =
-    "# What runs without a question, what asks, what never runs. docs/PERMISSIONS.md tells how lines are written.\n";
+const TEMPLATE: &str = "# What runs without asking, what asks and what never runs. Syntax: docs/PERMISSIONS.md\n";
 
 /// Adds `SUBJECT: allow` at the top level, or under a folder of `projects`; the file is made when missing. `comment` stands
 /// behind it. `false` when it was there already.
@@ -32,7 +31,7 @@ pub fn add(path: &Path, folder: Option<&Path>, subject: &str, comment: &str) -> 
     match section.and_then(|section| section.get(subject)).and_then(yaml::Node::scalar).as_deref() {
         Some("allow") => return Ok(false),
         Some(other) => {
-            let expected = format!("it stands in {} as {other}; change it there", path.display());
+            let expected = format!("it is in {} as {other}; change it there", path.display());
             return Err(ConfigError::BadValue { key: subject.into(), value: "allowed".into(), expected });
         }
         None => {}
@@ -55,7 +54,7 @@ pub fn remove(path: &Path, line: u64, subject: &str) -> Result<(), ConfigError> 
     let root = yaml::parse(&old, &path.to_string_lossy())?;
     let mut wanted = root.to_json();
     if !take(&root, &mut wanted, line, subject) {
-        let hint = format!(": line {line} of {} says something else by now; look at the rules again", path.display());
+        let hint = format!(": line {line} of {} has changed; list the rules again", path.display());
         return Err(ConfigError::UnknownKey { key: subject.into(), hint });
     }
     let lines: Vec<&str> = old.lines().collect();
@@ -72,7 +71,7 @@ pub fn remove(path: &Path, line: u64, subject: &str) -> Result<(), ConfigError> 
     if !reads_as(&text, &wanted) {
         return Err(ConfigError::Unsafe { key: subject.into(), path: path.into() });
     }
-    write_atomic(path, &text)
+    Ok(write_atomic(path, &text)?)
 }
 
 /// Takes an entry out of the values, at whatever depth the line is.
@@ -223,7 +222,7 @@ mod tests {
         let gone = edited(OLD, |path| remove(path, 8, "terminal(make *)")).unwrap();
         assert_eq!(gone, OLD.replace("    terminal(make *): allow # why\n", ""));
         let wrong = edited(OLD, |path| remove(path, 2, "terminal(make *)")).unwrap_err().to_string();
-        assert!(wrong.contains("says something else by now"), "{wrong}");
+        assert!(wrong.contains("has changed"), "{wrong}");
         let long = "terminal(a):\n  action: allow\n  until: 2026-12-01\nterminal(b): ask\n";
         assert_eq!(edited(long, |path| remove(path, 1, "terminal(a)")).unwrap(), "terminal(b): ask\n");
         assert!(matches!(

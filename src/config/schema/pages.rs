@@ -70,7 +70,7 @@ fn leaf_schema(spec: &KeySpec) -> Value {
 
 /// The table of `docs/CONFIG.md`.
 pub fn markdown() -> String {
-    let mut out = String::from("| key | default | in a project | what it does |\n| --- | --- | --- | --- |\n");
+    let mut out = String::from("| key | default | in a project | description |\n| --- | --- | --- | --- |\n");
     for spec in KEYS {
         let default = match default_of(spec.path) {
             Some(Value::String(text)) if text.is_empty() => "empty".to_owned(),
@@ -81,7 +81,7 @@ pub fn markdown() -> String {
         let project = match spec.project {
             May => "yes",
             Tighten => "stricter only",
-            Trusted => "after a look",
+            Trusted => "after review",
             Never => "no",
         };
         let path = spec.path.replace('*', "NAME");

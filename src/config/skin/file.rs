@@ -102,7 +102,7 @@ impl SkinFile {
 
     fn read(&mut self, root: &Node, place: &str) -> Result<(), ConfigError> {
         if !matches!(root.value, Value::Map(_)) {
-            return Err(ConfigError::Asset { path: place.into(), text: "keys of a skin are expected".into() });
+            return Err(ConfigError::Asset { path: place.into(), text: "expected keys of a skin".into() });
         }
         let skin = &mut self.skin;
         skin.description = text(root, "description");
@@ -165,7 +165,7 @@ fn palette(node: &Node, place: &str) -> Result<BTreeMap<String, Rgb>, ConfigErro
             Some(text) if text.starts_with('#') => {
                 let fail = || ConfigError::Asset {
                     path: format!("{place}:{}", node.line),
-                    text: format!("{} cannot be {text:?}: a colour like #1a2b3c is expected", name.text),
+                    text: format!("{} cannot be {text:?}: expected a colour like #1a2b3c", name.text),
                 };
                 colors.insert(name.text.clone(), Rgb::parse(&text).ok_or_else(fail)?);
             }

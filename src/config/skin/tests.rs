@@ -6,8 +6,9 @@ use crate::text::{Ground, Role, Syntax};
 use ratatui::style::{Color, Style};
 use unicode_width::UnicodeWidthStr;
 
-fn look(skin: &str, theme: &str, canvas: impl Into<Canvas>) -> Look {
-    Look::load(skin, theme, &LookDirs::default(), canvas).unwrap_or_else(|error| panic!("{skin} {theme}: {error}"))
+fn look(skin: &str, theme: &str, canvas: impl Into<Canvas>) -> Appearance {
+    Appearance::load(skin, theme, &LookDirs::default(), canvas)
+        .unwrap_or_else(|error| panic!("{skin} {theme}: {error}"))
 }
 
 fn rgb(color: Option<Color>) -> Rgb {
@@ -185,20 +186,20 @@ fn a_skin_of_the_python_program_works() {
     std::fs::write(dir.path().join("mine.yaml"), text).unwrap();
     std::fs::write(dir.path().join("bad.yaml"), "colors: {ui_accent: '#12'}\n").unwrap();
     let dirs = LookDirs { skins: Some(dir.path().into()), themes: None };
-    let look = Look::load("mine", "", &dirs, ColorDepth::True).unwrap();
+    let look = Appearance::load("mine", "", &dirs, ColorDepth::True).unwrap();
     assert_eq!(look.theme.text(Role::Accent).fg, Some(Color::Rgb(255, 144, 255)));
     assert_eq!((look.skin.glyph.as_str(), look.skin.waiting_faces.len()), ("⚑", 1));
     assert_eq!(look.skin.banner, ["LOGO [x]"]);
     assert_eq!((look.skin.tool_emojis["terminal"].as_str(), look.skin.tool_emojis["patch"].as_str()), ("🚀", "🔧"));
     assert_eq!(look.skin.prompt_symbol, "❯");
-    let error = Look::load("bad", "", &dirs, ColorDepth::True).unwrap_err().to_string();
+    let error = Appearance::load("bad", "", &dirs, ColorDepth::True).unwrap_err().to_string();
     assert!(error.contains("bad.yaml:1") && error.contains("ui_accent"), "{error}");
     let listed = list_skins(&dirs);
     assert_eq!(listed.len(), embedded::SKINS.len() + 2);
     assert!(listed.iter().any(|row| row.name == "bad" && row.own && row.problem.is_some()));
     assert!(list_themes(&dirs).iter().all(|row| row.problem.is_none() && !row.description.is_empty()));
-    let error = Look::load("posiedon", "", &dirs, ColorDepth::True).unwrap_err().to_string();
-    assert_eq!(error, "no skin is called \"posiedon\"; did you mean poseidon");
-    assert!(Look::load("../x", "", &dirs, ColorDepth::True).is_err());
-    assert!(Look::fallback(ColorDepth::NoColor).is_ok());
+    let error = Appearance::load("posiedon", "", &dirs, ColorDepth::True).unwrap_err().to_string();
+    assert_eq!(error, "no skin named \"posiedon\"; did you mean poseidon");
+    assert!(Appearance::load("../x", "", &dirs, ColorDepth::True).is_err());
+    assert!(Appearance::fallback(ColorDepth::NoColor).is_ok());
 }

@@ -44,7 +44,7 @@ impl ThemeFile {
         let mut next = Some(name.to_owned());
         while let Some(name) = next.take() {
             if chain.len() == DEPTH {
-                return Err(ConfigError::Asset { path: name, text: "inherits in a circle".into() });
+                return Err(ConfigError::Asset { path: name, text: "inherits from itself".into() });
             }
             // A person's theme may be called as the one it inherits from.
             let own = user.filter(|_| !chain.iter().any(|(known, ..): &(String, String, Node)| *known == name));
@@ -78,13 +78,13 @@ impl ThemeFile {
                 "minimum" => {
                     let ratio =
                         node.scalar().and_then(|text| text.parse().ok()).filter(|ratio| (1.0..=21.0).contains(ratio));
-                    self.minimum = ratio.ok_or_else(|| fail(node, "minimum is a contrast from 1 to 21".into()))?;
+                    self.minimum = ratio.ok_or_else(|| fail(node, "minimum must be a contrast from 1 to 21".into()))?;
                 }
                 "palette" => {
                     for (name, node) in node.entries() {
                         let color = node.str().and_then(Rgb::parse);
                         let color =
-                            color.ok_or_else(|| fail(node, format!("{} is no colour like #1a2b3c", name.text)))?;
+                            color.ok_or_else(|| fail(node, format!("{} is not a colour like #1a2b3c", name.text)))?;
                         self.palette.insert(name.text.clone(), color);
                     }
                 }
@@ -92,7 +92,7 @@ impl ThemeFile {
                     let colors: Option<Vec<Rgb>> = node.items().iter().map(|item| Rgb::parse(item.str()?)).collect();
                     self.terminal = colors
                         .filter(|colors| colors.len() == 16)
-                        .ok_or_else(|| fail(node, "terminal is a list of 16 colours".into()))?;
+                        .ok_or_else(|| fail(node, "terminal must be a list of 16 colours".into()))?;
                 }
                 "ansi" => fill(&mut self.ansi, node),
                 "plain" => fill(&mut self.plain, node),
@@ -100,7 +100,7 @@ impl ThemeFile {
                 other => {
                     let keys = ["palette", "styles", "terminal", "ansi", "plain", "minimum", "dark", "inherits"];
                     let hint = crate::config::suggest::hint(other, keys);
-                    return Err(fail(node, format!("no theme has a key {other}{hint}")));
+                    return Err(fail(node, format!("unknown theme key {other}{hint}")));
                 }
             }
         }

@@ -121,16 +121,16 @@ fn what_is_wrong_in_a_theme_is_named() {
     assert!(load("palette: {accent: '#ff0000'}\n").is_ok());
     assert!(load("inherits: clear-light\ndark: false\n").is_ok_and(|theme| !theme.dark));
     for (text, part) in [
-        ("palette: {accent: red}\n", "accent is no colour like #1a2b3c"),
+        ("palette: {accent: red}\n", "accent is not a colour like #1a2b3c"),
         ("styles: {text: blurple}\n", "text: blurple is neither a colour"),
         ("terminal: ['#000']\n", "a list of 16 colours"),
-        ("pallette: {}\n", "no theme has a key pallette; did you mean palette"),
-        ("inherits: nope\n", "no theme is called \"nope\""),
+        ("pallette: {}\n", "unknown theme key pallette; did you mean palette"),
+        ("inherits: nope\n", "no theme named \"nope\""),
         ("minimum: 0\n", "contrast from 1 to 21"),
     ] {
         let error = load(text).unwrap_err();
         assert!(error.contains(part), "{error}");
     }
     let error = ThemeFile::load("hermes-drak", None).unwrap_err().to_string();
-    assert_eq!(error, "no theme is called \"hermes-drak\"; did you mean hermes-dark");
+    assert_eq!(error, "no theme named \"hermes-drak\"; did you mean hermes-dark");
 }

@@ -50,7 +50,7 @@ pub fn copy(dir: &Path, fingerprint: &str, to: &Path) -> Result<(), String> {
         };
         write().map_err(|error| format!("{} cannot be written: {error}", file.display()))
     })?;
-    if print == fingerprint { Ok(()) } else { Err("it changed since it was trusted".into()) }
+    if print == fingerprint { Ok(()) } else { Err("it changed since you trusted it".into()) }
 }
 
 /// Gives every file to `visit`. Each is read once. The fingerprint.
@@ -76,14 +76,14 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
             let path = entry.map_err(|error| unreadable(&folder, error))?.path();
             let meta = path.symlink_metadata().map_err(|error| unreadable(&path, error))?;
             if meta.is_symlink() {
-                return Err(format!("{} is a link: what it leads to could change unseen", path.display()));
+                return Err(format!("{} is a link: its target could change unnoticed", path.display()));
             } else if meta.is_dir() {
                 folders.push(path);
             } else {
                 files.push(path);
             }
             if files.len() + folders.len() > FILES {
-                return Err("it is too large to be looked at; install it into your own plugins folder".into());
+                return Err("it is too large to review; install it into your own plugins folder".into());
             }
         }
     }
@@ -106,10 +106,10 @@ pub(super) fn regular(path: &Path, most: u64) -> Result<(Vec<u8>, u32), String> 
     };
     let (meta, bytes) = read().map_err(|error| format!("cannot be read: {error}"))?;
     if !meta.is_file() {
-        return Err("is no plain file".into());
+        return Err("is not a regular file".into());
     }
     if bytes.len() as u64 > most {
-        return Err("is too large to be looked at".into());
+        return Err("is too large to review".into());
     }
     Ok((bytes, meta.permissions().mode()))
 }
@@ -121,7 +121,7 @@ pub(super) fn readable(bytes: &[u8]) -> String {
         Err(_) => format!("({} bytes, not text, {})", bytes.len(), digest()),
         Ok(text) if text.len() <= OF_ONE => text.trim_end().to_owned(),
         Ok(text) => {
-            format!("{}\n… ({} bytes in all, {})", &text[..text.floor_char_boundary(OF_ONE)], bytes.len(), digest())
+            format!("{}\n… ({} bytes in total, {})", &text[..text.floor_char_boundary(OF_ONE)], bytes.len(), digest())
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn scan(dir: &Path) -> (Vec<String>, Vec<Thing>) {
     let rules = dir.join(".hermes").join(permissions::FILE);
     if rules.is_file() && !(settings.is_empty() && things.is_empty()) {
         settings.push(format!(
-            ".hermes/{}: its `ask` and `deny` lines; `allow` counts only in your own",
+            ".hermes/{}: its `ask` and `deny` lines; `allow` works only in your own file",
             permissions::FILE
         ));
     }
@@ -125,10 +125,10 @@ fn setting(path: &str, value: &Json, all: &mut Vec<String>) {
     let counts = match schema::find(path) {
         schema::Found::Leaf(spec) => match spec.project {
             Project::May | Project::Trusted => "",
-            Project::Tighten => "  (only where it is stricter than yours)",
-            Project::Never => "  (ignored: not for a project to set)",
+            Project::Tighten => "  (only where stricter than yours)",
+            Project::Never => "  (ignored: a project cannot set this)",
         },
-        _ => "  (ignored: not for a project to set)",
+        _ => "  (ignored: a project cannot set this)",
     };
     all.push(format!("{path}: {value}{counts}"));
 }
@@ -145,7 +145,7 @@ fn plugin(project: &Path, dir: &Path) -> Thing {
     };
     // The project's folder has no links in its path: one here leads somewhere else.
     if std::fs::canonicalize(dir).ok().as_deref() != Some(&project.join(".hermes/plugins").join(&name)) {
-        let why = format!("{} is a link or lies behind one: what it leads to could change unseen", dir.display());
+        let why = format!("{} is a link or behind one: its target could change unnoticed", dir.display());
         return thing(String::new(), String::new(), why);
     }
     match folder::look(dir) {
@@ -158,5 +158,5 @@ fn bounded(text: String) -> String {
     if text.len() <= SHOWN {
         return text;
     }
-    format!("{}\n… the rest is not shown; a change in it counts all the same", &text[..text.floor_char_boundary(SHOWN)])
+    format!("{}\n… the rest is hidden; changes in it still count", &text[..text.floor_char_boundary(SHOWN)])
 }

@@ -49,10 +49,10 @@ fn things_are_trusted_one_by_one_and_as_they_were() {
         look(&place.home, &place.dir).unwrap().settings,
         [
             "agent.max_turns: 5",
-            "approvals.mode: \"off\"  (only where it is stricter than yours)",
-            "model.base_url: \"http://evil\"  (ignored: not for a project to set)",
-            "no_such: 1  (ignored: not for a project to set)",
-            ".hermes/permissions.yaml: its `ask` and `deny` lines; `allow` counts only in your own",
+            "approvals.mode: \"off\"  (only where stricter than yours)",
+            "model.base_url: \"http://evil\"  (ignored: a project cannot set this)",
+            "no_such: 1  (ignored: a project cannot set this)",
+            ".hermes/permissions.yaml: its `ask` and `deny` lines; `allow` works only in your own file",
         ]
     );
     std::fs::write(place.dir.join("hermes.yaml"), YAML).unwrap();
@@ -72,7 +72,7 @@ fn things_are_trusted_one_by_one_and_as_they_were() {
     assert_eq!(tree(&now, "hooks").unwrap()["pre_tool_call"].as_array().unwrap().len(), 1);
     let Standing::Changed { before } = &now.things[0].1 else { panic!("not changed") };
     assert!(before.contains("exit 0") && now.things[0].0.text.contains("curl evil"));
-    assert!(now.refusals()[0].contains("changed since it was trusted"));
+    assert!(now.refusals()[0].contains("changed since you trusted it"));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_copy_is_what_was_looked_at_or_nothing() {
         change(&dir);
         assert_ne!(before, fingerprint(), "{what}");
         let why = copy(&dir, &before, &place.home.home.join(what)).unwrap_err();
-        assert_eq!(why, "it changed since it was trusted", "{what}");
+        assert_eq!(why, "it changed since you trusted it", "{what}");
     }
 }
 
@@ -181,23 +181,23 @@ fn links_pipes_and_floods_are_no_plugins() {
         project.things[0].0.problem.clone()
     };
     let folder = of(&|place| link(outside.path(), place.dir.join(".hermes/plugins/p")));
-    assert!(folder.contains("is a link or lies behind one"), "{folder}");
+    assert!(folder.contains("is a link or behind one"), "{folder}");
     let above = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(above.path().join("p")).unwrap();
     let plugins = of(&|place| link(above.path(), place.dir.join(".hermes/plugins")));
-    assert!(plugins.contains("is a link or lies behind one"), "{plugins}");
+    assert!(plugins.contains("is a link or behind one"), "{plugins}");
     let inner = of(&|place| link(outside.path(), plugin(place, &[("plugin.yaml", "name: p\n")]).join("more")));
     assert!(inner.contains("more is a link"), "{inner}");
     let pipe = of(&|place| {
         let path = plugin(place, &[("plugin.yaml", "name: p\n")]).join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
     });
-    assert!(pipe.contains("pipe is no plain file"), "{pipe}");
+    assert!(pipe.contains("pipe is not a regular file"), "{pipe}");
     let large = of(&|place| {
         let path = plugin(place, &[("plugin.yaml", "name: p\n")]).join("large");
         std::fs::File::create(path).unwrap().set_len(200 * 1024 * 1024).unwrap();
     });
-    assert!(large.contains("large is too large to be looked at"), "{large}");
+    assert!(large.contains("large is too large to review"), "{large}");
 }
 
 /// Scripts count however they are named: quoted, between signs of the shell, through a link that leads out of the folder.
@@ -236,5 +236,5 @@ fn a_change_in_what_is_too_long_to_be_shown_shows_all_the_same() {
     let now = look(&place.home, &place.dir).unwrap();
     let (thing, Standing::Changed { before }) = &now.things[0] else { panic!("not changed") };
     assert_ne!(*before, thing.text);
-    assert!(thing.text.contains("bytes in all, "), "{}", thing.text);
+    assert!(thing.text.contains("bytes in total, "), "{}", thing.text);
 }

@@ -1,11 +1,13 @@
-//! Who asks, and what is answered: by the memory, or by the person.
+//! Who asks, and what is answered: by the memory, or by the user.
 
+use super::asks::{Answer, Wanted};
 use super::{Hint, Question, line, peer};
-use crate::exec::asks::{Answer, Wanted};
-use crate::exec::hub::Hub;
-use crate::exec::process::Process;
-use crate::exec::procfs::{self, Identity};
-use crate::exec::who::{self, Program};
+use crate::exec::process::hub::Hub;
+use crate::exec::process::process_identity;
+use crate::exec::process::process_identity::Program;
+use crate::exec::process::procfs;
+use crate::exec::process::procfs::Identity;
+use crate::exec::process::record::Process;
 use crate::exec::{Hidden, ProcessEvent};
 use crate::lock::lock;
 use crate::text::visible::visible;
@@ -51,7 +53,7 @@ pub(super) async fn soon(hub: &Arc<Hub>, peer: UCred) -> Result<Asking, String> 
 }
 
 fn asking(hub: &Hub, peer: &UCred) -> Result<Asking, String> {
-    let refused = || "only what a running command of Hermes started may ask: nobody was asked".to_owned();
+    let refused = || "only programs started by a running Hermes command may ask: refused".to_owned();
     let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0).ok_or_else(refused)?;
     if peer.uid() != rustix::process::geteuid().as_raw() || !peer::proc_is_ours() {
         return Err(refused());
@@ -61,10 +63,11 @@ fn asking(hub: &Hub, peer: &UCred) -> Result<Asking, String> {
     let leader = peer::leader_of(pid, &leaders, &procfs::stat).ok_or_else(refused)?;
     let process = running.into_iter().find(|process| process.pid == leader).ok_or_else(refused)?;
     let program = hub.options.program.as_deref();
-    let is_helper = program.is_some_and(|program| who::is_same_file(Path::new(&format!("/proc/{pid}/exe")), program));
+    let is_helper =
+        program.is_some_and(|program| process_identity::is_same_file(Path::new(&format!("/proc/{pid}/exe")), program));
     let by = if is_helper { procfs::stat(pid).ok_or_else(refused)?.parent } else { pid };
     let by = Identity::of(by).ok_or_else(refused)?;
-    Ok(Asking { process, peer: pid, is_helper, by, program: who::of(by.pid) })
+    Ok(Asking { process, peer: pid, is_helper, by, program: process_identity::of(by.pid) })
 }
 
 impl Asking {
@@ -76,15 +79,14 @@ impl Asking {
     ) -> Result<Hidden, String> {
         let Question { hint, prompt } = question;
         let task = &self.process.task;
-        let is_sudo = self.is_helper && who::is_sudo(self.by.pid);
+        let is_sudo = self.is_helper && process_identity::is_sudo(self.by.pid);
         let again = is_sudo && hub.passwords.is_back(task, self.by);
         let keeps = is_sudo && line::is_all_of(&self.process, self.by);
         if keeps
             && !again
             && let Some(password) = hub.passwords.give(task, self.by, Instant::now())
         {
-            let words =
-                format!("sudo was told the password that is kept, for: {}", visible(&self.process.command).text);
+            let words = format!("sudo got the remembered password for: {}", visible(&self.process.command).text);
             hub.outbox.post(ProcessEvent::Told(self.process.id.clone(), words));
             self.keep_when_right(hub);
             return Ok(password);
@@ -92,8 +94,7 @@ impl Asking {
         let who = self.program.name.clone();
         if hub.options.headless {
             return Err(format!(
-                "{who} asks “{prompt}”, and nobody can answer: this runs without a person. Give it a key, a token or a rule \
-                 that needs no password"
+                "{who} asks “{prompt}”, and no one can answer in this mode. Give it a key, a token or a rule that needs no password"
             ));
         }
         if hint == Hint::None {
@@ -112,10 +113,10 @@ impl Asking {
             // The helper says nothing more; when it reads no longer, its program has ended.
             _ = stream.read(&mut rest) => {
                 hub.unask(id);
-                return Err("it went away".into());
+                return Err("it exited".into());
             }
         };
-        let answer = answer.ok_or("the person gave no answer")?;
+        let answer = answer.ok_or("no answer was given")?;
         if keeps {
             hub.passwords.typed(&self.process.task, self.by, answer.clone());
             self.keep_when_right(hub);

@@ -1,7 +1,8 @@
 //! Which `sudo` a kept password is for: the one that is all of its line, with the words that were judged.
 
-use crate::exec::process::Process;
-use crate::exec::procfs::{self, Identity};
+use crate::exec::process::procfs;
+use crate::exec::process::procfs::Identity;
+use crate::exec::process::record::Process;
 
 /// The words of a line that is one command of literal words; `None` for every other one. Nothing but that command runs
 /// in such a line: no code of a file in the shell itself, and no program that calls the same command in its stead.

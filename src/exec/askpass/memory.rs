@@ -2,7 +2,7 @@
 //! (`line`). One that was given away is kept again only once it proved right.
 
 use crate::exec::Hidden;
-use crate::exec::procfs::Identity;
+use crate::exec::process::procfs::Identity;
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -1,6 +1,6 @@
 //! Who may ask: only what a command of ours started, and only as far as that can be seen.
 
-use crate::exec::procfs::Stat;
+use crate::exec::process::procfs::Stat;
 
 /// Parents that are looked at.
 pub(super) const GENERATIONS: usize = 64;

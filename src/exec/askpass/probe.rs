@@ -1,12 +1,12 @@
 //! Does `sudo` need a password at all? It may not: by its rules, or because it was given one a moment ago.
 
-use crate::exec::env::Env;
-use crate::exec::{Bounds, Exec, Most, Once, Rest};
+use crate::exec::process::env::Env;
+use crate::exec::{Exec, Limits, Oneshot, OutputLimit, Remainder};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A directory service may have to be asked; a command does not wait longer for it.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PROBE_LIMIT: Duration = Duration::from_secs(3);
 
 impl Exec {
     /// Whether `sudo -n true` fails for want of a password. Where there is no `sudo`, it wants none.
@@ -15,8 +15,8 @@ impl Exec {
         let Some(program) = find("sudo", &env) else { return false };
         let mut command = std::process::Command::new(program);
         command.args(["-n", "true"]).env_clear().envs(env.iter());
-        let bounds = Bounds { time: PATIENCE, stdout: Most::None, stderr: Most::None };
-        let probe = Once { command, input: Vec::new(), bounds, rest: Rest::Ends };
+        let bounds = Limits { time: PROBE_LIMIT, stdout: OutputLimit::None, stderr: OutputLimit::None };
+        let probe = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Ends };
         !probe.run(cancel).await.is_ok_and(|done| done.status.success())
     }
 }

@@ -43,7 +43,7 @@ impl UnderWay {
         let mut open = lock(&self.open);
         let count = open.entry(leader).or_default();
         if *count >= OF_ONE {
-            return Err(format!("this command has {OF_ONE} questions open already: nobody was asked"));
+            return Err(format!("this command already has {OF_ONE} open questions: refused"));
         }
         *count += 1;
         Ok(Place { bounds: self, leader })

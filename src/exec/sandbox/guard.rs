@@ -247,7 +247,7 @@ fn put_aside(path: &Path) -> Result<PathBuf, std::io::Error> {
         path.with_file_name(format!("{name}.sandboxed{ending}"))
     };
     let aside = (0..100).map(free).find(|aside| aside.symlink_metadata().is_err());
-    let aside = aside.ok_or_else(|| std::io::Error::other("too many of them are there already"))?;
+    let aside = aside.ok_or_else(|| std::io::Error::other("too many already exist"))?;
     std::fs::rename(path, &aside)?;
     Ok(aside)
 }

@@ -238,7 +238,7 @@ pub(super) fn try_mounts() -> Result<(), String> {
     drop(child);
     match ran {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("a command in it ended with {status}")),
+        Ok(status) => Err(format!("a command in it exited with {status}")),
         Err(error) => match reader.and_then(failed_step) {
             Some(step) => Err(format!("{}: {error}", step.words())),
             None => Err(error.to_string()),

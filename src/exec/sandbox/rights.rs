@@ -30,7 +30,7 @@ const VERSION: u32 = 0x2008_0522;
 const ADMIN: u32 = 21;
 
 /// More than there are; the kernel says where they end.
-const MOST: libc::c_ulong = 64;
+const MAX_CAPABILITY: libc::c_ulong = 64;
 
 /// Whether this process may make mounts as it is.
 fn may_mount() -> bool {
@@ -50,7 +50,7 @@ pub(super) fn drop_all() -> Result<(), (Step, io::Error)> {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         // Taking them from the bounding set is a right by itself (`CAP_SETPCAP`), which many containers do not have. What
         // counts is that the sets below are empty and nothing can fill them again.
-        for capability in 0..MOST {
+        for capability in 0..MAX_CAPABILITY {
             if libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 {
                 break;
             }

@@ -1,7 +1,7 @@
 //! What commands leave behind: orphans are waited for, and the children of others are not.
 
-use crate::exec::kin::{Unclaimed, adopt_orphans};
-use crate::exec::procfs;
+use crate::exec::process::kin::{Unclaimed, adopt_orphans};
+use crate::exec::process::procfs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,12 +24,12 @@ fn orphans_are_waited_for_and_the_children_of_others_are_not() {
     // Ours, which somebody waits for later: in our session, and leading one.
     let mut plain = Command::new("true").spawn().unwrap();
     let mut leads = Command::new("true");
-    crate::exec::spawn::lead_session(&mut leads, None);
+    crate::exec::process::spawn::lead_session(&mut leads, None);
     let mut leads = leads.spawn().unwrap();
     // One that leaves an orphan in its session.
     let mut parent = Command::new("sh");
     parent.args(["-c", "sleep 0.05 & echo $!"]).stdout(Stdio::piped());
-    crate::exec::spawn::lead_session(&mut parent, None);
+    crate::exec::process::spawn::lead_session(&mut parent, None);
     let output = parent.spawn().unwrap().wait_with_output().unwrap();
     let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
     until("all have ended", || [plain.id(), leads.id(), orphan].into_iter().all(is_zombie));

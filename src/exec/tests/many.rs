@@ -41,8 +41,8 @@ async fn children_that_start_at_once_get_nothing_of_each_other() {
         starts.spawn_blocking(|| {
             let mut command = std::process::Command::new("sh");
             command.args(["-c", "ls /proc/$$/fd; exit 7"]);
-            let bounds = Bounds { time: DEADLINE, stdout: Most::All(1 << 20), stderr: Most::None };
-            let once = Once { command, input: Vec::new(), bounds, rest: Rest::Ends };
+            let bounds = Limits { time: DEADLINE, stdout: OutputLimit::All(1 << 20), stderr: OutputLimit::None };
+            let once = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Ends };
             assert_eq!(String::from_utf8(once.block(&|| false).unwrap().stdout).unwrap(), "0\n1\n2\n");
             None
         });

@@ -141,7 +141,7 @@ async fn a_flood_is_bounded_and_complete_at_both_ends() {
     let end = room.run("seq 1 2700000; printf 'the end'").await;
     let captured = &end.output;
     assert_eq!(captured.total, 20_488_896 + 7);
-    assert_eq!((captured.head.len(), captured.tail.len()), (log::HEAD, log::TAIL));
+    assert_eq!((captured.head.len(), captured.tail.len()), (terminal::log::HEAD, terminal::log::TAIL));
     assert!(captured.head.starts_with(b"1\n2\n3\n"));
     assert!(captured.tail.ends_with(b"2700000\nthe end"));
     let spill = captured.spill.clone().unwrap();

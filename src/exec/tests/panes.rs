@@ -58,11 +58,11 @@ async fn scrolling_back_reads_memory_and_the_spill_file() {
     finished(&running).await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
     assert_eq!(shown(&*room.screen("500000").await), "499997\n499998\n499999\n500000\n");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(10)));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::AuditBy(10)));
     assert_eq!(shown(&*room.screen("499990").await), "499987\n499988\n499989\n499990\n499991");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(299_990)));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::AuditBy(299_990)));
     assert_eq!(shown(&*room.screen("200001").await), "199997\n199998\n199999\n200000\n200001");
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(10_000_000)));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::AuditBy(10_000_000)));
     assert_eq!(shown(&*room.screen("1\n2\n").await), "1\n2\n3\n4\n5");
     room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::Follow));
     assert_eq!(room.screen("500000").await.below, 0);
@@ -74,7 +74,7 @@ async fn a_view_that_is_held_stays_with_its_lines_while_more_is_printed() {
     let running = room.start("seq 1 20; read x; seq 21 40; read x").await;
     room.exec.command(ProcessCommand::Watch(Some(running.id.clone()), (20, 5)));
     room.screen("20").await;
-    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::By(8)));
+    room.exec.command(ProcessCommand::Scroll(running.id.clone(), Scroll::AuditBy(8)));
     let before = room.screen("12").await;
     assert_eq!((shown(&before).as_str(), before.below), ("9\n10\n11\n12\n13", 8));
     room.exec.command(ProcessCommand::Write(running.id.clone(), b"\r".to_vec()));

@@ -97,7 +97,7 @@ async fn any_row_can_be_taken_off_the_list() {
     // What runs stays, and that is told.
     room.exec.command(ProcessCommand::Forget(id.clone()));
     let told = room.event("it is told", |event| matches!(event, ProcessEvent::Told(..))).await;
-    assert!(matches!(&told, ProcessEvent::Told(of, words) if *of == id && words.contains("still runs")), "{told:?}");
+    assert!(matches!(&told, ProcessEvent::Told(of, words) if *of == id && words.contains("still running")), "{told:?}");
     running.stop(ExitReason::Stopped);
     finished(&running).await;
     room.exec.command(ProcessCommand::Compare(vec![id.clone()]));

@@ -1,7 +1,7 @@
 //! Starts that fail and readers that break off: nothing runs unwatched, and nobody waits for what is gone.
 
-use super::super::procfs;
 use super::*;
+use crate::exec::process::procfs;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::Command;
 
@@ -131,19 +131,19 @@ struct Broken {
     when_resized: bool,
 }
 
-impl Far for Broken {
+impl RemoteCommand for Broken {
     fn client(&self) -> Command {
         let mut client = Command::new("sh");
         client.args(["-c", self.line]);
         client
     }
-    fn signal(&self, _: FarSignal) -> bool {
+    fn signal(&self, _: RemoteSignal) -> bool {
         false
     }
     fn resized(&self, _: (u16, u16)) {
         assert!(!self.when_resized, "broken while it runs");
     }
-    fn place(&self) -> Option<FarPlace> {
+    fn place(&self) -> Option<RemotePlace> {
         None
     }
 
@@ -153,7 +153,7 @@ impl Far for Broken {
         None
     }
 
-    fn finish(&self, _: bool, _: i32) -> FarEnd {
+    fn finish(&self, _: bool, _: i32) -> RemoteEnd {
         panic!("broken at its end");
     }
 }

@@ -138,7 +138,7 @@ async fn more_than_the_table_holds_is_refused_while_all_run() {
         all.push(room.exec.start(spawn).await.unwrap());
     }
     let refused = room.exec.start(room.spawn("true")).await.err().unwrap();
-    assert_eq!(refused.to_string(), "8 processes are running already: end one first");
+    assert_eq!(refused.to_string(), "8 processes are already running: kill one first");
     room.exec.write(&all[0].id, b"\r").unwrap();
     finished(&all[0]).await;
     until("its row is closed", || room.exec.running().len() < 8).await;
@@ -150,7 +150,7 @@ async fn more_than_the_table_holds_is_refused_while_all_run() {
 #[tokio::test]
 async fn secrets_do_not_reach_children() {
     // The environment of the test itself must not be changed, so the rule is asked through a passthrough of its own.
-    let env: Vec<_> = std::env::vars_os().filter(|(name, _)| env::is_secret(name, &[], &[])).collect();
+    let env: Vec<_> = std::env::vars_os().filter(|(name, _)| process::env::is_secret(name, &[], &[])).collect();
     let end = room().run("export -p").await;
     for (name, _) in env {
         assert!(!text(&end).contains(&format!("declare -x {}=", name.to_string_lossy())), "{name:?}");

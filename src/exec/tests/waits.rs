@@ -1,4 +1,4 @@
-//! Programs that wait for input, the person who types into them, and passwords.
+//! Programs that wait for input, the user who types into them, and passwords.
 
 use super::*;
 use crate::lock::lock;
@@ -134,7 +134,7 @@ async fn a_password_is_not_typed_where_it_would_be_seen() {
     room.types(&running.id, "typed\r");
     room.event("it is closed", |event| *event == ProcessEvent::AskClosed(running.id.clone(), ask.id)).await;
     room.needs_input(&running.id).await;
-    super::super::waiting::typed(&room.exec.hub, &running.process, Some(&Hidden::new("sesame".into())), true);
+    crate::exec::terminal::waiting::typed(&room.exec.hub, &running.process, Some(&Hidden::new("sesame".into())), true);
     room.types(&running.id, "ada\r");
     let end = finished(&running).await;
     assert!(text(&end).contains("[typed][ada]"), "{}", text(&end));
@@ -155,7 +155,7 @@ async fn a_queued_password_is_held_back_when_the_echo_is_on_again() {
     running.process.type_secret(b"sesame\r".to_vec()).unwrap();
     let event = room.event("it is told", |event| matches!(event, ProcessEvent::Told(..))).await;
     assert!(
-        matches!(&event, ProcessEvent::Told(id, words) if *id == running.id && words.contains("not typed")),
+        matches!(&event, ProcessEvent::Told(id, words) if *id == running.id && words.contains("not sent")),
         "{event:?}"
     );
     // What is no secret goes on as it was typed.

@@ -51,7 +51,7 @@ impl Reader {
                 if &*reason == "error" {
                     return Err(Fault::Provider {
                         code: String::new(),
-                        message: "the provider broke off with an error".into(),
+                        message: "the provider aborted with an error".into(),
                     });
                 }
                 into.stop = Some(stop(&reason));

@@ -133,7 +133,7 @@ fn what_is_missing_is_named() {
         (config("custom", "m", ""), "model.base_url"),
         (config("azure", "m", ""), "model.base_url"),
         (config("", "m", "localhost:8080"), "is not an address"),
-        (config("", "", "http://localhost:8080"), "no model is chosen"),
+        (config("", "", "http://localhost:8080"), "no model selected"),
         (config("ollama", "", ""), "hermes config set model.default"),
     ];
     for (config, part) in table {

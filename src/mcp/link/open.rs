@@ -1,7 +1,7 @@
 //! From settings to a connection: a program's pipes, or HTTP with its certificates, headers and login.
 
-use super::ears::Ears;
 use super::lines::Lines;
+use super::notifications::Ears;
 use super::{About, LinkError, MESSAGE, WORDS};
 use crate::exec::{ExecError, Piped};
 use crate::lock::lock;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long a program that is gone may take to be gone.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+const STDERR_WAIT: Duration = Duration::from_millis(300);
 
 /// The errors of a program that is or was behind a connection.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,8 @@ pub(super) struct Program {
 }
 
 /// Why such a program is given up.
-pub(super) const GARBLED: &str = "it writes lines that are no JSON to its standard output, more than 1 MiB of them: a server's log belongs on standard error";
+pub(super) const GARBLED: &str =
+    "it wrote more than 1 MiB of non-JSON lines to standard output: a server should log to standard error";
 
 pub(super) async fn open(
     settings: &Settings,
@@ -69,20 +70,20 @@ pub(super) async fn open(
                     Ok(Ok(running)) => Ok(running),
                     Ok(Err(_)) if garbled.load(Ordering::Acquire) => Err(LinkError::Unusable(GARBLED.into())),
                     // Its output closes a moment before it is gone.
-                    Ok(Err(error)) => Err(match tokio::time::timeout(LAST_WORDS, child.wait()).await {
-                        Ok(how) => LinkError::Refused(format!("the program ended at once: {how}")),
+                    Ok(Err(error)) => Err(match tokio::time::timeout(STDERR_WAIT, child.wait()).await {
+                        Ok(how) => LinkError::Refused(format!("the program exited immediately: {how}")),
                         Err(_) => refused(settings, &error),
                     }),
                     Err(_) => Err(LinkError::TimedOut(patience)),
                 },
-                how = child.wait() => Err(LinkError::Refused(format!("the program ended at once: {how}"))),
+                how = child.wait() => Err(LinkError::Refused(format!("the program exited immediately: {how}"))),
             };
             match running {
                 Ok(running) => Ok((running, Some(Program { child, garbled }))),
                 Err(error) => {
                     child.kill();
                     // Its last words explain it.
-                    let _ = tokio::time::timeout(LAST_WORDS, child.wait()).await;
+                    let _ = tokio::time::timeout(STDERR_WAIT, child.wait()).await;
                     Err(error)
                 }
             }
@@ -91,7 +92,7 @@ pub(super) async fn open(
             let mut custom = HashMap::new();
             for (name, value) in headers {
                 let bad =
-                    || LinkError::Unusable(format!("header {name} of mcp_servers.{} cannot be sent", settings.name));
+                    || LinkError::Unusable(format!("header {name} of mcp_servers.{} is not valid", settings.name));
                 let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
                 let mut value = HeaderValue::from_str(value).map_err(|_| bad())?;
                 value.set_sensitive(true);
@@ -172,7 +173,7 @@ pub(crate) fn client(settings: &Settings, url: &str) -> Result<reqwest::Client, 
 fn not_started(error: ExecError) -> LinkError {
     match error {
         ExecError::Spawn { command, source } if source.kind() == std::io::ErrorKind::NotFound => {
-            LinkError::Unusable(format!("there is no program `{command}`; install it, or write its whole path"))
+            LinkError::Unusable(format!("program `{command}` not found; install it, or use its full path"))
         }
         error => LinkError::Unusable(error.to_string()),
     }
@@ -185,7 +186,7 @@ fn refused(settings: &Settings, error: &ClientInitializeError) -> LinkError {
     }
     let text = match error {
         ClientInitializeError::TransportError { error, .. } => chain(&*error.error),
-        ClientInitializeError::ConnectionClosed(_) => "it closed the connection before it answered".into(),
+        ClientInitializeError::ConnectionClosed(_) => "it closed the connection before answering".into(),
         ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
         other => chain(other),
     };

@@ -1,6 +1,6 @@
 //! The file of a login: `mcp-tokens/NAME.json`, readable by its owner only.
 
-use crate::config::remove;
+use crate::fs::remove;
 use crate::policy::redact::Secrets;
 use futures::future::BoxFuture;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
@@ -94,9 +94,9 @@ impl Kept {
 
     pub(super) fn read(&self) -> Result<Option<File>, String> {
         match std::fs::read_to_string(&self.file) {
-            Ok(text) => serde_json::from_str(&text).map(|file| Some(self.python(&text, file))).map_err(|error| {
-                format!("{} cannot be read ({error}); delete it and log in anew", self.file.display())
-            }),
+            Ok(text) => serde_json::from_str(&text)
+                .map(|file| Some(self.python(&text, file)))
+                .map_err(|error| format!("cannot read {} ({error}); delete it and log in again", self.file.display())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(format!("{}: {error}", self.file.display())),
         }
@@ -126,7 +126,7 @@ impl Kept {
 
     fn write(&self, file: &File) -> Result<(), String> {
         let text = serde_json::to_string_pretty(file).map_err(|error| error.to_string())?;
-        crate::config::paths::write_atomic(&self.file, &text).map_err(|error| error.to_string())?;
+        crate::fs::write_atomic(&self.file, &text).map_err(|error| error.to_string())?;
         // A file that was there before keeps its mode otherwise.
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&self.file, std::fs::Permissions::from_mode(0o600))

@@ -18,7 +18,7 @@ impl Door {
     pub(super) async fn open(port: u16) -> Result<Self, String> {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
-            .map_err(|error| format!("no address to come back to: port {port} of this machine: {error}"))?;
+            .map_err(|error| format!("no callback address: port {port} on this machine: {error}"))?;
         let port = listener.local_addr().map_err(|error| error.to_string())?.port();
         Ok(Self { listener, port })
     }
@@ -50,9 +50,9 @@ impl Door {
             let target = text.split(' ').nth(1).unwrap_or_default().to_owned();
             let ours = target.starts_with(PATH) && (target.contains("code=") || target.contains("error="));
             let (status, words) = if ours {
-                ("200 OK", "You are back. This window can be closed; go on in the terminal.")
+                ("200 OK", "Logged in. You can close this window and return to the terminal.")
             } else {
-                ("404 Not Found", "Nothing is here.")
+                ("404 Not Found", "Not found.")
             };
             let page = format!("<!doctype html><meta charset=utf-8><title>Hermes</title><p>{words}</p>");
             let answer = format!(
@@ -100,7 +100,7 @@ mod tests {
         let address = door.address();
         let browser = async {
             assert!(get(address.replace(PATH, "/favicon.ico")).await.contains("404"));
-            assert!(get(format!("{address}?code=a%20b&state=s")).await.contains("You are back"));
+            assert!(get(format!("{address}?code=a%20b&state=s")).await.contains("Logged in"));
         };
         let (found, ()) = tokio::join!(door.visited(), browser);
         assert!(found.unwrap().ends_with("/callback?code=a%20b&state=s"));

@@ -6,7 +6,7 @@ use crate::lock::lock;
 use crate::mcp::catalog::Catalog;
 use crate::mcp::link::{Ask, Host, Link, LinkError};
 use crate::mcp::state::{BREAK, Fact, Order};
-use crate::mcp::{tokens, tool, words};
+use crate::mcp::{messages, tokens, tool};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 /// How long a ping may take.
 const PING: Duration = Duration::from_secs(10);
 /// Lists that change again and again are read at most this often.
-const QUIET: Duration = Duration::from_millis(300);
+const LISTS_EVERY: Duration = Duration::from_millis(300);
 
 /// The end of a try to connect.
 type Opened = Result<(Arc<Link>, Catalog), LinkError>;
@@ -98,13 +98,13 @@ impl Driver {
                 Next::Opened(opened) => self.opened(opened).await,
                 Next::Listed(Ok(catalog)) => self.publish(catalog),
                 Next::Listed(Err(error)) => {
-                    tracing::warn!("mcp {}: its lists were not read: {error}", self.server.settings.name)
+                    tracing::warn!("mcp {}: could not read its lists: {error}", self.server.settings.name)
                 }
                 Next::Ponged(true) => {}
-                Next::Ponged(false) => self.fact(Fact::Lost { why: "it does not answer pings".into() }).await,
+                Next::Ponged(false) => self.fact(Fact::Lost { why: "it did not answer pings".into() }).await,
                 Next::PingDue => self.start_ping(),
                 Next::ListDue => self.start_list(),
-                Next::Changed => self.list_at = self.list_at.or(Some(Instant::now() + QUIET)),
+                Next::Changed => self.list_at = self.list_at.or(Some(Instant::now() + LISTS_EVERY)),
             }
         }
     }
@@ -169,7 +169,7 @@ impl Driver {
                     (matches!(error, LinkError::NeedsLogin { .. }), matches!(error, LinkError::Unusable(_)));
                 let mut why = error.to_string();
                 if let Some(last) = self.server.stderr.tail().lines().rev().find(|line| !line.trim().is_empty()) {
-                    why = format!("{why}; its last words: {}", words::line(&self.server.settings.masked(last), 300));
+                    why = format!("{why}; last output: {}", messages::line(&self.server.settings.masked(last), 300));
                 }
                 self.fact(Fact::Refused { why, login, lasting }).await;
             }

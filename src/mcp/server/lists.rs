@@ -22,16 +22,16 @@ pub(in crate::mcp) async fn lists(link: &Link) -> Result<Catalog, LinkError> {
     if link.about.resources
         && let Err(error) = pages(link, |cursor| Ask::Resources { cursor }, |page| catalog.add_resources(page)).await
     {
-        catalog.problems.push(format!("its resources cannot be listed: {error}"));
+        catalog.problems.push(format!("cannot list its resources: {error}"));
     }
     if link.about.prompts
         && let Err(error) = pages(link, |cursor| Ask::Prompts { cursor }, |page| catalog.add_prompts(page)).await
     {
-        catalog.problems.push(format!("its prompts cannot be listed: {error}"));
+        catalog.problems.push(format!("cannot list its prompts: {error}"));
     }
-    let most = catalog::MOST;
+    let most = catalog::MAX_ENTRIES;
     if catalog.tools.len() > most {
-        catalog.problems.push(format!("only the first {most} of {} tools are taken", catalog.tools.len()));
+        catalog.problems.push(format!("only the first {most} of {} tools are used", catalog.tools.len()));
         catalog.tools.truncate(most);
     }
     Ok(catalog)

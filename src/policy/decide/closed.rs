@@ -1,4 +1,4 @@
-//! Files below a folder that rules of the person ask about or deny to read: for tools that read many at once, and that a
+//! Files below a folder that rules of the user ask about or deny to read: for tools that read many at once, and that a
 //! question for each would be too much.
 
 use super::path::ruled;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 /// Such files; none by default.
 #[derive(Clone, Default)]
-pub struct Closed(Option<Arc<By>>);
+pub struct Closed(Option<Arc<AuditBy>>);
 
-struct By {
+struct AuditBy {
     rules: Rules,
     cwd: PathBuf,
     world: Arc<dyn World>,
@@ -25,7 +25,7 @@ impl Closed {
     /// What these rules close for a task in this folder.
     pub fn by(rules: Rules, cwd: &Path, world: Arc<dyn World>) -> Self {
         let any = rules.held(cwd).any(|one| one.action != Action::Allow && one.names(READING));
-        Self(any.then(|| Arc::new(By { rules, cwd: cwd.to_owned(), world })))
+        Self(any.then(|| Arc::new(AuditBy { rules, cwd: cwd.to_owned(), world })))
     }
 
     /// Whether a file needs a yes of its own, or may not be read at all. Looks at the disk where there are rules.

@@ -347,10 +347,10 @@ fn allow(
         for (i, invocation) in invocations.iter().enumerate() {
             let name = invocation.plain.first().map_or("", String::as_str);
             if !covered[i] && !invocation.quiet && !NEUTRAL.contains(&name) {
-                let text = "no rule of yours allows this part of the line".into();
+                let text = "no rule allows this part of the line".into();
                 let span = invocation.span.clone();
                 let level = Level::Ask;
-                findings.push(Finding { effect: "beside the rule".into(), text, span, level, fixed: true, by: None });
+                findings.push(Finding { effect: "outside the rule".into(), text, span, level, fixed: true, by: None });
             }
         }
     }

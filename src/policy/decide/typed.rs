@@ -116,15 +116,11 @@ impl Typed<'_> {
     /// The question about text for a program whose language is not ours.
     fn for_a_program(&self) -> Why {
         let (effect, who) = match &self.rules.here.reader {
-            Reader::Program(name) => (format!("typing into {name}"), format!("{name}, which is no shell")),
-            Reader::Code(name) => {
-                (format!("typing into {name}"), format!("{name} as code that is not read to its end"))
-            }
-            Reader::Shell | Reader::Unknown => {
-                ("typing into an unknown program".into(), "a program that could not be told".into())
-            }
+            Reader::Program(name) => (format!("typing into {name}"), format!("{name}, which is not a shell")),
+            Reader::Code(name) => (format!("typing into {name}"), format!("{name} as code that was not fully read")),
+            Reader::Shell | Reader::Unknown => ("typing into an unknown program".into(), "an unknown program".into()),
         };
-        let text = format!("goes to {who}: what it does with the text is not known");
+        let text = format!("goes to {who}: its effect is unknown");
         Why { effect, text, span: 0..self.text.len() }
     }
 
@@ -216,7 +212,7 @@ fn is_whole_line(text: &str) -> bool {
 
 /// A line typed in parts, or with keys that edit it, is never seen by the gate as a whole.
 fn fragment(text: &str) -> Why {
-    let why = "types keys or a part of a line, which can become any command with what is typed next";
+    let why = "types keys or part of a line, which the next input can turn into any command";
     Why { effect: "typing of anything but a whole line".into(), text: why.into(), span: 0..text.len() }
 }
 

@@ -176,7 +176,7 @@ fn deletions_of_what_is_built_again_are_a_class() {
     // The words are those that the question shows.
     let intent = Intent::Command { line: "rm -rf target".into(), cwd: "/home/alice/project".into(), background: false };
     let verdict = decide(&intent, &Rules::default(), Mode::Manual, &PROJECT);
-    assert!(verdict.reasons()[0].text.contains("can be built again"), "{verdict:?}");
+    assert!(verdict.reasons()[0].text.contains("can be rebuilt"), "{verdict:?}");
 }
 
 #[test]

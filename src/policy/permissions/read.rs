@@ -48,11 +48,11 @@ const KNOWN: &[&str] = &[
 pub enum Problem {
     #[error("{0:?} names no tool or action; write for example `terminal.*` or `file.write(src/**)`")]
     Empty(String),
-    #[error("{0:?} has no closing parenthesis; write it in quotes when it has a `: ` or a ` #`")]
+    #[error("{0:?} has no closing parenthesis; quote it if it contains `: ` or ` #`")]
     Open(String),
-    #[error("nothing is known by the name {name:?}{hint}")]
+    #[error("unknown name {name:?}{hint}")]
     Unknown { name: String, hint: String },
-    #[error("{0:?} takes no words in parentheses: only commands, files and hosts do")]
+    #[error("{0:?} cannot have parentheses: only commands, files and hosts can")]
     Argument(String),
 }
 

@@ -64,8 +64,8 @@ fn subjects_are_read_or_refused_with_a_remedy() {
         ("terminal()", "names no tool"),
         ("git push", "names no tool"),
         ("terminl.*", "did you mean terminal"),
-        ("mcp__git__log(x)", "takes no words"),
-        ("todo(x)", "takes no words"),
+        ("mcp__git__log(x)", "cannot have parentheses"),
+        ("todo(x)", "cannot have parentheses"),
     ] {
         let problem = subject(text).unwrap_err().to_string();
         assert!(problem.contains(want), "{text}: {problem}");

@@ -54,7 +54,7 @@ const SUBCOMMANDS: &[(&str, usize)] = &[
     ("yarn", 2),
 ];
 /// Commands of one line that words are offered for.
-const MOST: usize = 3;
+const MAX_COMMANDS: usize = 3;
 
 /// Lines of `permissions.yaml` for a call, the best first; each a list that only together answers.
 pub(super) fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: &dyn World) -> Vec<Vec<String>> {
@@ -93,7 +93,7 @@ fn each_once(lines: Option<Vec<String>>, verdict: &Verdict) -> Vec<Vec<String>> 
     let Some(mut lines) = lines.filter(|_| matches!(verdict, Verdict::Ask(_))) else { return Vec::new() };
     lines.sort();
     lines.dedup();
-    if lines.is_empty() || lines.len() > MOST { Vec::new() } else { vec![lines] }
+    if lines.is_empty() || lines.len() > MAX_COMMANDS { Vec::new() } else { vec![lines] }
 }
 
 /// A file by its folder; one that stands in the home folder itself or above by its own name.
@@ -125,7 +125,7 @@ fn of_line(line: &str, cwd: &Path, world: &dyn World) -> Vec<Vec<String>> {
     if by_person {
         at = (0..judged.invocations.len()).filter(|i| !judged.invocations[*i].quiet).collect();
     }
-    if at.is_empty() || at.len() > MOST {
+    if at.is_empty() || at.len() > MAX_COMMANDS {
         return Vec::new();
     }
     let ways: [fn(&Invocation) -> Option<String>; 3] =

@@ -39,8 +39,7 @@ impl Known {
         known.dedup();
         let longest = known.first()?.len();
         let any = known.iter().map(|value| regex::escape(value)).collect::<Vec<_>>().join("|");
-        let any =
-            Regex::new(&any).inspect_err(|error| tracing::error!("known secrets are not masked: {error}")).ok()?;
+        let any = Regex::new(&any).inspect_err(|error| tracing::error!("cannot mask known secrets: {error}")).ok()?;
         let mut firsts = [false; 256];
         for value in &known {
             firsts[usize::from(value.as_bytes()[0])] = true;

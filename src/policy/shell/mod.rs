@@ -1,90 +1,21 @@
-//! Judges shell lines: read (`normal`, `parse`, `lex`, `crosscheck`), resolve words (`resolve`), walk like a shell would
-//! (`walk`, `wrappers`, `special`), and say what each command does (`invoke`, `touch`) from the tables in `assets/policy`.
+//! Judges shell lines: `read` makes a shape of the text, `walk` goes through it like a shell would and knows the words, and
+//! `programs` and `effects` say what each command does, from the tables in `assets/policy`.
 
-mod archive;
-mod args;
-mod arrivals;
-mod as_root;
-mod assigns;
-mod ast;
-mod bomb;
-mod brace;
-mod built;
-mod builtins;
-mod classes;
-mod code;
-mod command;
-mod compound;
-mod conditions;
-mod copied;
-mod crosscheck;
-pub mod decode;
-mod dollar;
-mod erase;
-mod evaluate;
-mod feeds;
-mod fetch;
-mod filters;
-mod findings;
-mod git;
-mod interpret;
-mod invoke;
-mod kill;
-mod languages;
-mod late;
-mod lex;
-mod lookalike;
-mod lost;
+mod effects;
 mod memo;
-mod named;
-mod normal;
-mod operands;
-mod outputs;
-mod parse;
-mod reader;
-mod readings;
-mod recipes;
-mod redirect;
-mod registry;
-mod repository;
-mod resolve;
-mod said;
-mod script;
-mod search;
-mod second;
-mod secrets;
-mod sed;
-mod setup;
-mod shells;
-mod sought;
-mod source;
-mod special;
-mod sql;
-mod sql_client;
-mod state;
-mod steps;
-mod streams;
-mod subcommand;
-mod subwords;
+mod programs;
+mod read;
 #[cfg(test)]
 mod tests;
-mod touch;
-mod transform;
-mod unknown;
-mod unresolved;
-mod values;
-mod variables;
 mod walk;
-mod wrappers;
-mod written;
-mod xargs;
 
-pub use findings::{Finding, Invocation, Payload, Touch, Touched};
-pub use normal::{is_control, is_invisible};
-pub use resolve::UNKNOWN;
+pub use effects::findings::{Finding, Invocation, Payload, Touch, Touched};
+pub use read::normal::{is_control, is_invisible};
+pub use walk::resolve::UNKNOWN;
 
 use super::World;
 use super::table::{Level, table};
+use read::{crosscheck, normal, parse};
 use std::path::Path;
 
 /// Bytes of a command that are judged; a longer one is always asked about.
@@ -123,16 +54,14 @@ pub fn judge(command: &str, cwd: &Path, world: &dyn World) -> Judgement {
     let table = match table() {
         Ok(table) => table,
         Err(error) => {
-            judgement
-                .findings
-                .push(limit(format!("the tables of the policy cannot be read: {error}"), 0..command.len()));
+            judgement.findings.push(limit(format!("cannot read the policy tables: {error}"), 0..command.len()));
             return judgement;
         }
     };
     if command.len() > MAX_COMMAND {
         judgement
             .findings
-            .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not judged"), 0..command.len()));
+            .push(limit(format!("is longer than {MAX_COMMAND} bytes and was not checked"), 0..command.len()));
         return judgement;
     }
     let memo = memo::Memo::new(world);
@@ -195,7 +124,7 @@ fn second_reader(reading: &normal::Reading, parsed: &parse::Parsed, walker: &mut
     }
     match crosscheck::read(&text) {
         crosscheck::Second::Error(at) => {
-            let say = "is read differently by two readers of shell; it may run otherwise than it looks";
+            let say = "is ambiguous shell; it may do something other than it seems";
             walker.find_as("unreadable shell", say.into(), reading.origin.span(at));
         }
         crosscheck::Second::Read(names) => {
@@ -228,7 +157,7 @@ fn hidden(command: &str, table: &super::table::Table, judgement: &mut Judgement)
         if (is_control(*c) || is_invisible(*c)) && !joins {
             judgement.findings.push(Finding {
                 effect: "hidden characters".into(),
-                text: format!("has the invisible character U+{:04X}, which can hide what it does", *c as u32),
+                text: format!("contains the invisible character U+{:04X}, which can hide what it does", *c as u32),
                 span: *at..at + c.len_utf8(),
                 level: effect.level,
                 fixed: effect.fixed,

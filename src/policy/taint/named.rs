@@ -1,4 +1,4 @@
-//! Hosts that the person has named, those that a call would reach without that, and where files of strangers are put.
+//! Hosts that the user has named, those that a call would reach without that, and where files of strangers are put.
 
 use super::{Lists, Untrusted, first_of, host, is_this_machine};
 use crate::policy::shell::{self, UNKNOWN};

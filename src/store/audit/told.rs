@@ -53,15 +53,15 @@ impl Default for Filter {
 /// A filter that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    #[error("--{name} {value:?} is none of {}", .all.join(", "))]
+    #[error("--{name} {value:?} must be one of {}", .all.join(", "))]
     Value { name: &'static str, value: String, all: Vec<&'static str> },
-    #[error("--since {0:?} is no time: write 30m, 2h, 3d or 2026-11-22")]
+    #[error("--since {0:?} is not a time: write 30m, 2h, 3d or 2026-11-22")]
     Time(String),
-    #[error("-n {0:?} is no number")]
+    #[error("-n {0:?} is not a number")]
     Number(String),
     #[error("{0} needs a value")]
     Missing(String),
-    #[error("{0} is no filter: write --{all} VALUE, -n N, or words that stand in the row", all = FILTERS.join(", --"))]
+    #[error("{0} is not a filter: write --{all} VALUE, -n N, or words to search for", all = FILTERS.join(", --"))]
     Unknown(String),
 }
 
@@ -217,10 +217,10 @@ pub fn text(rows: &[(Row, Option<Record>)], clock: &str) -> String {
         let line = match one.kind {
             Kind::Rule => format!("{:<12} {} ({}) {}", "rule", one.entries.join(", "), one.scope, one.by.words()),
             Kind::Mode => format!("{:<12} {} {}", "mode", one.what, one.by.words()),
-            Kind::Pruned => "older rows went, as the bound says".to_owned(),
+            Kind::Pruned => "older rows were pruned".to_owned(),
             Kind::Call | Kind::End => {
                 let outcome = match outcome(one, end.as_ref()) {
-                    "" => "no end known",
+                    "" => "outcome unknown",
                     known => known,
                 };
                 let what = visible(one.what.lines().next().unwrap_or_default()).text;
@@ -302,7 +302,7 @@ mod tests {
             [(2, false), (1, true)]
         );
         let text = text(&joined, FULL);
-        assert!(text.contains("no end known") && text.contains("ok "));
+        assert!(text.contains("outcome unknown") && text.contains("ok "));
     }
 
     #[tokio::test]
@@ -359,11 +359,11 @@ mod tests {
             assert_eq!(found(text).await, keys, "{text}");
         }
         for (text, says) in [
-            ("--kind x", "is none of call, rule, mode, pruned"),
-            ("--since x", "is no time"),
+            ("--kind x", "must be one of call, rule, mode, pruned"),
+            ("--since x", "is not a time"),
             ("--kind", "needs a value"),
-            ("--colour red", "is no filter"),
-            ("-n x", "is no number"),
+            ("--colour red", "is not a filter"),
+            ("-n x", "is not a number"),
         ] {
             assert!(Filter::read(text).unwrap_err().to_string().contains(says), "{text}");
         }

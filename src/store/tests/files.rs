@@ -52,10 +52,7 @@ fn a_state_db_of_another_program_is_not_touched() {
         let opened = store.opened().await;
         assert!(opened.path.ends_with("/hermes.db"), "{opened:?}");
         let warning = opened.warning.expect("a warning");
-        assert!(
-            warning.contains("state.db was not made by this program") && warning.contains("hermes.db"),
-            "{warning}"
-        );
+        assert!(warning.contains("state.db belongs to another program") && warning.contains("hermes.db"), "{warning}");
         keep_one(&store, "a").await;
         store.repair().await.expect("repairs");
         store.close().await;

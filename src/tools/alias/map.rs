@@ -68,7 +68,7 @@ impl Fields {
                 }
                 Sure((tool, args))
             }
-            Some(name) => unsure(format!("`{name}` means nothing to it")),
+            Some(name) => unsure(format!("it has no argument `{name}`")),
         }
     }
 }
@@ -94,7 +94,7 @@ pub(super) fn shell(mut given: Fields) -> Mapped {
                 Some([]) | None => return unsure("`command` is not a command line"),
             }
         }
-        _ => return unsure("it needs `command`"),
+        _ => return unsure("`command` is required"),
     };
     let folder = given.text(&["workdir", "cwd", "working_directory", "dir_path", "directory"]);
     let background = given.any(&["background", "run_in_background", "is_background", "isBackground"]);
@@ -115,15 +115,15 @@ fn is_shell(word: &str) -> bool {
 
 pub(super) fn python(mut given: Fields) -> Mapped {
     let Some(code) = given.text(&["code", "source", "script", "input", "command"]) else {
-        return unsure("it needs `command`: python3 with the code in a here-document");
+        return unsure("`command` is required: python3 with the code in a here-document");
     };
     if let Some(language) = given.text(&["language", "lang"])
         && !matches!(language.as_str(), "python" | "python3" | "py")
     {
-        return unsure(format!("run {language} with its own program"));
+        return unsure(format!("run {language} with its interpreter"));
     }
     if code.lines().any(|line| line == "HERMES_EOF") {
-        return unsure("write the code to a file and run it");
+        return unsure("write the code to a file and run that");
     }
     let command = format!("python3 - <<'HERMES_EOF'\n{}\nHERMES_EOF", code.trim_end_matches('\n'));
     given.call("terminal", json!({"command": command}))
@@ -137,12 +137,12 @@ pub(super) fn read(mut given: Fields) -> Mapped {
     let path = match many {
         Some(Value::Array(paths)) => match paths.as_slice() {
             [Value::String(one)] => Some(one.clone()),
-            _ => return unsure("one call for each file; they may stand in one step"),
+            _ => return unsure("one call per file; several fit in one step"),
         },
-        Some(_) => return unsure("it needs `path`"),
+        Some(_) => return unsure("`path` is required"),
         None => given.text(&PATH),
     };
-    let Some(path) = path else { return unsure("it needs `path`") };
+    let Some(path) = path else { return unsure("`path` is required") };
     let (mut offset, mut limit) = (given.any(&["offset", "start_line"]), given.any(&["limit"]));
     if let Some(end) = given.any(&["end_line"]).and_then(|end| end.as_u64()) {
         let start = offset.as_ref().and_then(Value::as_u64).unwrap_or(1).max(1);
@@ -155,7 +155,7 @@ pub(super) fn read(mut given: Fields) -> Mapped {
                 offset = Some(json!(start));
                 limit = (end >= start).then(|| json!(end + 1 - start));
             }
-            _ => return unsure("say `offset` and `limit`"),
+            _ => return unsure("use `offset` and `limit`"),
         }
     }
     given.call("read_file", json!({"path": path, "offset": offset, "limit": limit}))
@@ -165,7 +165,7 @@ pub(super) fn write(mut given: Fields) -> Mapped {
     let content = given.text(&["content", "contents", "file_text", "text", "code_content", "data"]);
     match (given.text(&PATH), content) {
         (Some(path), Some(content)) => given.call("write_file", json!({"path": path, "content": content})),
-        _ => unsure("it needs `path` and `content`"),
+        _ => unsure("`path` and `content` are required"),
     }
 }
 
@@ -173,7 +173,7 @@ const OLD: [&str; 6] = ["old_string", "old_str", "oldString", "oldText", "old_te
 const NEW: [&str; 6] = ["new_string", "new_str", "newString", "newText", "new_text", "replace"];
 
 pub(super) fn edit(mut given: Fields) -> Mapped {
-    let Some(path) = given.text(&PATH) else { return unsure("it needs `path`, `old_string` and `new_string`") };
+    let Some(path) = given.text(&PATH) else { return unsure("`path`, `old_string` and `new_string` are required") };
     if let Some(edits) = given.any(&["edits"]) {
         return match edits.as_array().map(Vec::as_slice) {
             Some([Value::Object(one)]) => {
@@ -181,7 +181,7 @@ pub(super) fn edit(mut given: Fields) -> Mapped {
                 one.0.insert("path".into(), json!(path));
                 edit(one)
             }
-            _ => unsure("one call for each edit, or mode=patch with all of them as one patch"),
+            _ => unsure("one call per edit, or mode=patch with all edits in one patch"),
         };
     }
     let (old, new) = (given.text(&OLD), given.text(&NEW));
@@ -197,7 +197,7 @@ pub(super) fn edit(mut given: Fields) -> Mapped {
             "patch",
             json!({"mode": "replace", "path": path, "old_string": old, "new_string": new, "replace_all": all}),
         ),
-        _ => unsure("it needs `path`, `old_string` and `new_string`"),
+        _ => unsure("`path`, `old_string` and `new_string` are required"),
     }
 }
 
@@ -205,7 +205,7 @@ impl Mapped {
     /// An edit of nothing means a new file with some agents, and an error with others.
     fn only_new(self) -> Self {
         match self {
-            Sure(_) => unsure("an empty `old_string` matches nothing: a new file is made with write_file"),
+            Sure(_) => unsure("an empty `old_string` matches nothing: create new files with write_file"),
             other => other,
         }
     }
@@ -240,17 +240,16 @@ pub(super) fn editor(mut given: Fields) -> Mapped {
         Some("create") => write(given),
         Some("str_replace") => edit(given),
         Some("insert") => unsure(
-            "mode=replace: take the line before the place as `old_string`, and it with the new lines as \
-                                  `new_string`",
+            "mode=replace: use the line before the place as `old_string`, and that line plus the new lines as `new_string`",
         ),
         Some("undo_edit") => unsure("mode=replace: put the earlier text back"),
-        _ => unsure("mode=replace or mode=patch; read_file shows a file and write_file makes one"),
+        _ => unsure("mode=replace or mode=patch; read_file shows a file and write_file creates one"),
     }
 }
 
 pub(super) fn grep(mut given: Fields) -> Mapped {
     let Some(pattern) = given.text(&["pattern", "query", "regex", "search_pattern"]) else {
-        return unsure("it needs `pattern`");
+        return unsure("`pattern` is required");
     };
     let pattern = match given.any(&["-i", "ignore_case", "case_insensitive"]) {
         Some(Value::Bool(true)) => format!("(?i){pattern}"),
@@ -266,7 +265,7 @@ pub(super) fn grep(mut given: Fields) -> Mapped {
         None | Some("content") => None,
         Some("files_with_matches" | "files_only") => Some("files_only"),
         Some("count") => Some("count"),
-        Some(_) => return unsure("output_mode is content, files_only or count"),
+        Some(_) => return unsure("output_mode must be content, files_only or count"),
     };
     let around = given.any(&["context", "-C"]).or_else(|| {
         let (after, before) = (given.any(&["-A"]), given.any(&["-B"]));
@@ -314,13 +313,13 @@ pub(super) fn todo(mut given: Fields) -> Mapped {
     let Some(list) = given.any(&["todos", "plan", "items", "tasks"]) else {
         return given.call("todo", json!({}));
     };
-    let Value::Array(list) = list else { return unsure("`todos` is a list") };
+    let Value::Array(list) = list else { return unsure("`todos` must be a list") };
     let mut todos = Vec::with_capacity(list.len());
     for (at, entry) in list.into_iter().enumerate() {
-        let Value::Object(mut entry) = entry else { return unsure("each of `todos` has id, content and status") };
+        let Value::Object(mut entry) = entry else { return unsure("each of `todos` needs id, content and status") };
         let Some(content) = entry.remove("content").or_else(|| entry.remove("step")).or_else(|| entry.remove("text"))
         else {
-            return unsure("each of `todos` has id, content and status");
+            return unsure("each of `todos` needs id, content and status");
         };
         let id = entry.remove("id").unwrap_or_else(|| json!((at + 1).to_string()));
         let status = entry.remove("status").unwrap_or_else(|| json!("pending"));

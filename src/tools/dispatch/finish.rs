@@ -6,7 +6,7 @@ use crate::protocol::{Image, Large, Outcome};
 use crate::text::digest::Most;
 use crate::text::readable::readable;
 use crate::tools::bound::Masks;
-use crate::tools::room::Room;
+use crate::tools::output_budget::OutputBudget;
 use crate::tools::spec::ToolOutput;
 use crate::tools::{binary, bound};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(super) struct Limits<'a> {
     pub most: Most,
     /// It gives pages and bounds them itself.
     pub pages: bool,
-    pub room: &'a Room,
+    pub room: &'a OutputBudget,
     pub folder: &'a Path,
     pub call_id: &'a str,
 }

@@ -25,7 +25,7 @@ async fn names_and_arguments_are_repaired() {
 #[tokio::test]
 async fn a_tool_that_the_session_does_not_have_is_unknown() {
     let mut bench = bench(&[]);
-    bench.dispatch = bench.dispatch.offering(Arc::new(Offer::new(
+    bench.dispatch = bench.dispatch.offering(Arc::new(ToolSelection::new(
         Choice { enabled: Some(vec!["todo".into()]), ..Choice::default() },
         Default::default(),
         Default::default(),
@@ -95,7 +95,7 @@ async fn every_end_of_a_run_is_a_result() {
         assert_eq!((output.content.as_str(), output.outcome), (content, outcome), "{name}");
     }
     let long = bench.call("long", json!({})).await;
-    assert!(long.content.len() < 20_000 && long.content.contains("the whole is in"));
+    assert!(long.content.len() < 20_000 && long.content.contains("the full text is in"));
 }
 
 #[tokio::test]
@@ -233,7 +233,7 @@ async fn without_an_agent_its_tools_say_so() {
     Arc::get_mut(&mut bench.agent).unwrap().nobody = true;
     for name in ["todo", "clarify"] {
         let output = bench.call(name, json!({"question": "?"})).await;
-        let words = "its state belongs to the agent: it works in a conversation only";
+        let words = "its state belongs to the agent: it works only in a conversation";
         assert_eq!(output.content, json!({"error": format!("Error executing {name}: {words}")}).to_string());
         assert_eq!(output.outcome, Outcome::Failed);
     }

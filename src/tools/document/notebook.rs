@@ -9,7 +9,7 @@ const OUTPUT_CHARS: usize = 4_000;
 /// The cells as text.
 pub fn text(bytes: &[u8]) -> Result<String, String> {
     let notebook: Value =
-        serde_json::from_slice(bytes).map_err(|error| format!("is not a notebook that can be read: {error}"))?;
+        serde_json::from_slice(bytes).map_err(|error| format!("is not a readable notebook: {error}"))?;
     let cells = notebook.get("cells").and_then(Value::as_array).ok_or("is not a notebook: it has no cells")?;
     let mut text = String::new();
     for (index, cell) in cells.iter().enumerate() {

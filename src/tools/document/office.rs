@@ -104,7 +104,7 @@ pub fn open_document(path: &Path) -> Result<String, String> {
 
 fn open(path: &Path) -> Result<Archive, String> {
     let file = File::open(path).map_err(|error| format!("could not be opened: {error}"))?;
-    ZipArchive::new(BufReader::new(file)).map_err(|error| format!("is not a document that can be read: {error}"))
+    ZipArchive::new(BufReader::new(file)).map_err(|error| format!("is not a readable document: {error}"))
 }
 
 /// One part, unpacked. `None`: there is none of that name.
@@ -112,7 +112,7 @@ fn part(archive: &mut Archive, name: &str) -> Result<Option<Vec<u8>>, String> {
     let packed = match archive.by_name(name) {
         Ok(packed) => packed,
         Err(zip::result::ZipError::FileNotFound) => return Ok(None),
-        Err(error) => return Err(format!("is not a document that can be read: {error}")),
+        Err(error) => return Err(format!("is not a readable document: {error}")),
     };
     let mut xml = Vec::new();
     // What a packed file says of its size is not believed.
@@ -136,7 +136,7 @@ pub fn check_size(path: &Path) -> Result<(), String> {
 }
 
 fn too_large() -> String {
-    format!("unfolds to more than {} MB; use a program", MAX_UNPACKED / (1024 * 1024))
+    format!("expands to more than {} MB; use a program", MAX_UNPACKED / (1024 * 1024))
 }
 
 fn read(xml: &[u8], shape: &Shape) -> Result<String, String> {

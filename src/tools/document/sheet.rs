@@ -43,7 +43,7 @@ pub fn text(path: &Path) -> Result<String, String> {
 }
 
 fn broken(error: impl std::fmt::Display) -> String {
-    format!("is not a spreadsheet that can be read: {error}")
+    format!("is not a readable spreadsheet: {error}")
 }
 
 fn used<'a, E: std::fmt::Display>(

@@ -165,14 +165,14 @@ fn pdf_text_by_page() {
 #[test]
 fn what_is_broken_says_so() {
     for (name, bytes, words) in [
-        ("a.pdf", b"%PDF-1.4\nrubbish".to_vec(), "not a PDF"),
-        ("a.docx", b"rubbish".to_vec(), "not a document"),
+        ("a.pdf", b"%PDF-1.4\nrubbish".to_vec(), "not a readable PDF"),
+        ("a.docx", b"rubbish".to_vec(), "not a readable document"),
         ("a.docx", packed(&[("other", "x")]), "no text part"),
         ("a.odt", packed(&[("content.xml", "<a><b></a>")]), "damaged"),
-        ("a.xlsx", packed(&[("other", "x")]), "not a spreadsheet"),
-        ("a.xls", b"rubbish".to_vec(), "not a spreadsheet"),
+        ("a.xlsx", packed(&[("other", "x")]), "not a readable spreadsheet"),
+        ("a.xls", b"rubbish".to_vec(), "not a readable spreadsheet"),
         ("a.ipynb", b"{}".to_vec(), "no cells"),
-        ("a.ipynb", b"{".to_vec(), "not a notebook"),
+        ("a.ipynb", b"{".to_vec(), "not a readable notebook"),
     ] {
         let error = read(name, &bytes).unwrap_err();
         assert!(error.to_string().contains(words), "{name}: {error}");
@@ -191,6 +191,6 @@ fn what_unfolds_without_end_is_refused() {
     }
     let bytes = writer.finish().unwrap().into_inner();
     for name in ["a.docx", "a.xlsx"] {
-        assert!(read(name, &bytes).unwrap_err().to_string().contains("unfolds"), "{name}");
+        assert!(read(name, &bytes).unwrap_err().to_string().contains("expands"), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! After an edit: the formatter or linter that the person configured for such files, and what it says.
+//! After an edit: the formatter or linter that the user configured for such files, and what it says.
 
 use super::write;
 use crate::exec::{Captured, ExitReason, Launch, Spawn, Waited};
@@ -72,7 +72,7 @@ impl Said {
             }
         }
         if changed {
-            report["changed"] = json!("the command changed the file: read it before the next edit");
+            report["changed"] = json!("the command changed the file: read it again before the next edit");
         }
         Some(report)
     }
@@ -105,7 +105,7 @@ async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<S
         () = ctx.cancel.cancelled() => { running.stop(ExitReason::Stopped); return None }
         () = tokio::time::sleep(limit) => {
             running.stop(ExitReason::TimedOut);
-            return Some(Said::Broke(format!("it did not end within {} s and was stopped", limit.as_secs())));
+            return Some(Said::Broke(format!("it timed out after {} s", limit.as_secs())));
         }
     };
     let Waited::Finished(finished) = waited else { return None };
@@ -160,13 +160,13 @@ mod tests {
         assert!(result["checks"][0]["changed"].is_string(), "{result}");
         assert_eq!(bench.read("f.txt"), "b\n");
         let patched = bench.call("patch", json!({"path": "f.txt", "old_string": "b", "new_string": "c"})).await;
-        assert!(!patched.content.contains("changed by someone else"), "{}", patched.content);
+        assert!(!patched.content.contains("changed since you last read it"), "{}", patched.content);
     }
 
     #[tokio::test]
     async fn a_check_that_hangs_is_stopped() {
         let bench = bench("sleep 60 #", 1);
         let result = write(&bench, "f.txt", "a\n").await;
-        assert!(result["checks"][0]["result"].as_str().unwrap().contains("within 1 s"), "{result}");
+        assert!(result["checks"][0]["result"].as_str().unwrap().contains("after 1 s"), "{result}");
     }
 }

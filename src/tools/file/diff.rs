@@ -1,4 +1,4 @@
-//! Line diffs of files, as the person and the model read them.
+//! Line diffs of files, as the user and the model read them.
 
 use super::encoding::Encoding;
 use crate::protocol::FileDiff;

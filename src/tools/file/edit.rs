@@ -1,4 +1,4 @@
-//! A planned change of files: what the gate and the person see is computed once, and the run does exactly that, or
+//! A planned change of files: what the gate and the user see is computed once, and the run does exactly that, or
 //! nothing when a file is no longer what the plan read.
 
 use super::checks;
@@ -61,7 +61,7 @@ pub fn read(disk: &dyn Files, path: &Path, shown: &str) -> Result<Option<Vec<u8>
         Ok(about) if about.kind == Kind::Folder => failed("is a folder, not a file".into()),
         Ok(about) if about.kind == Kind::Other => failed("is not a regular file".into()),
         Ok(about) if about.len > MAX_BYTES => {
-            failed(format!("has {} bytes, more than the file tools edit; use the terminal", about.len))
+            failed(format!("has {} bytes, above the limit of the file tools; use the terminal", about.len))
         }
         Ok(_) => match disk.read(path, MAX_BYTES) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -80,9 +80,8 @@ pub fn stamp(disk: &dyn Files, path: &Path) -> Option<Stamp> {
 /// A warning when the file is not what this session saw last.
 pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Option<String> {
     let seen = lock(&ctx.files).seen.get(path).copied()?;
-    (stamp(&*ctx.disk(), path) != Some(seen)).then(|| {
-        format!("{shown} was changed by someone else since you last read it; what you know of it may be out of date: read it again")
-    })
+    (stamp(&*ctx.disk(), path) != Some(seen))
+        .then(|| format!("{shown} changed since you last read it; read it again before you edit it"))
 }
 
 /// A planned change of one or more files, as a call.
@@ -235,7 +234,7 @@ fn unchanged(disk: &dyn Files, path: &Path, shown: &str, before: Option<&[u8]>) 
     if same {
         Ok(())
     } else {
-        Err(ToolError::Failed(format!("{shown}: {why}; nothing was written: read it and try again")))
+        Err(ToolError::Failed(format!("{shown}: {why}; nothing was written: read it and retry")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files as they were: kept before a file tool changes them, at the one place that all file tools go through.
 
 use super::edit::{After, Change};
-use super::ground::{Ground, Now};
+use super::restore_target::{Now, RestoreTarget};
 use crate::protocol::SessionId;
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct FileHistory {
     pub session: SessionId,
     pub turn: u32,
     /// Where the files are that are changed now.
-    pub ground: Ground,
+    pub ground: RestoreTarget,
 }
 
 /// What was written down for one call.
@@ -23,7 +23,7 @@ pub struct FileHistory {
 pub struct Kept {
     rows: Vec<(i64, FileChange)>,
     store: Option<Store>,
-    ground: Ground,
+    ground: RestoreTarget,
     /// The history took none or not all of it.
     pub failed: bool,
 }
@@ -41,7 +41,7 @@ impl Kept {
         };
         let Ok(keys) = crate::tools::blocking(look).await else { return };
         if let Err(error) = store.forget_changes(keys).await {
-            tracing::warn!(%error, "a change that was not made stays in the history");
+            tracing::warn!(%error, "a change that was not made remains in the history");
         }
     }
 }
@@ -63,7 +63,7 @@ impl Kept {
         };
         let Ok(moved) = crate::tools::blocking(look).await else { return };
         if let Err(error) = store.settle_changes(moved).await {
-            tracing::warn!(%error, "what a formatter changed looks like somebody else's work");
+            tracing::warn!(%error, "a formatter's change will look like an outside change");
         }
     }
 }
@@ -83,7 +83,7 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
     })
     .await;
     let failed = |why: String| {
-        tracing::warn!("files are not kept before they change: {why}");
+        tracing::warn!("no file history: {why}");
         Kept { failed: true, ..Kept::default() }
     };
     let rows = match written {
@@ -107,7 +107,7 @@ fn alters(change: &Change) -> bool {
 }
 
 /// A row for each path that the change touches: a move has two.
-fn rows(change: &Change, turn: u32, call: &str, ground: &Ground) -> Vec<FileChange> {
+fn rows(change: &Change, turn: u32, call: &str, ground: &RestoreTarget) -> Vec<FileChange> {
     if !alters(change) {
         return Vec::new();
     }
@@ -166,7 +166,7 @@ mod tests {
             let blobs = Blobs::new(home.path().join("history"));
             Self {
                 bench: Bench::new(),
-                history: FileHistory { store, blobs, session, turn: 1, ground: Ground::default() },
+                history: FileHistory { store, blobs, session, turn: 1, ground: RestoreTarget::default() },
                 home,
             }
         }

@@ -25,8 +25,7 @@ pub fn check(changes: &[Change], ctx: &ToolCtx) -> Result<(), ToolError> {
         let (before, after) = (text(before), text(after));
         if let Some(mask) = written(&before, &after) {
             return Err(ToolError::Failed(format!(
-                "{}: not written: `{mask}` stands for a secret that is kept from you, and would replace it. Leave its line as \
-                 it is and patch around it, or have the program read it from a variable",
+                "{}: not written: `{mask}` is a mask for a secret and would overwrite it. Leave its line as it is and patch around it, or have the program read the secret from a variable",
                 change.shown
             )));
         }
@@ -46,8 +45,7 @@ pub fn hint(old: &str, file: &str, ctx: &ToolCtx) -> Option<String> {
     }?;
     let line: String = line.chars().take(SHOWN).collect();
     Some(format!(
-        "`{line}` holds a mask: the secret behind it is kept from you and the file has other characters there. Match the lines \
-         around it, or give the program its value by a variable; to replace the secret itself, ask the user"
+        "`{line}` contains a mask: the file has the real secret there, which you cannot see. Match the lines around it, or pass the secret in a variable; to replace the secret, ask the user"
     ))
 }
 
@@ -111,7 +109,7 @@ mod tests {
         ] {
             let output = bench.call(tool, args.clone()).await;
             assert_eq!(output.outcome, Outcome::Failed, "{args}: {}", output.content);
-            assert!(output.content.contains("stands for a secret"), "{args}: {}", output.content);
+            assert!(output.content.contains("is a mask for a secret"), "{args}: {}", output.content);
         }
         assert_eq!((bench.read("conf.sh").as_str(), bench.files().len()), (secret, 1));
         // Nothing is matched by a mask, and the model hears why.

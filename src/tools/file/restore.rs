@@ -2,7 +2,7 @@
 //!
 //! A path is never followed through a link: it was recorded without links, and where one stands now the file is left alone.
 
-use super::ground::{Ground, Now};
+use super::restore_target::{Now, RestoreTarget};
 use crate::store::{Blobs, FileChange, FileState, RewoundFile};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub enum Verdict {
 }
 
 /// What going back before these changes means for each file, by path. Changes come oldest first.
-pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &Ground) -> Vec<Back> {
+pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &RestoreTarget) -> Vec<Back> {
     let mut files: BTreeMap<(&str, &Path), Vec<&FileChange>> = BTreeMap::new();
     for change in changes {
         files.entry((&change.place, &change.path)).or_default().push(change);
@@ -63,13 +63,13 @@ fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
             && let Some(back) = backs.iter_mut().find(|back| same(back, to) && back.target.hash.is_none())
             && back.verdict == Verdict::Ready
         {
-            back.verdict = Verdict::Lost("the file it was moved from can't be put back".into());
+            back.verdict = Verdict::Lost("the file it was moved from can't be restored".into());
         }
     }
 }
 
 /// What taking a rewind back means for each of its files.
-pub fn redoing(files: &[RewoundFile], blobs: &Blobs, ground: &Ground) -> Vec<Back> {
+pub fn redoing(files: &[RewoundFile], blobs: &Blobs, ground: &RestoreTarget) -> Vec<Back> {
     let redoing = |file: &RewoundFile| {
         let now = ground.look(&file.place, &file.path);
         let spot = (file.place.clone(), file.path.clone());
@@ -101,9 +101,9 @@ fn back(
 ) -> Back {
     let lost = || match &target.hash {
         Some(hash) if !blobs.has(hash) && size > crate::store::LARGEST => {
-            Some(format!("its {} were too large to keep", crate::text::format::bytes(size)))
+            Some(format!("its {} were too large to save", crate::text::format::bytes(size)))
         }
-        Some(hash) if !blobs.has(hash) => Some("what was in it is no longer kept".to_owned()),
+        Some(hash) if !blobs.has(hash) => Some("its old content is no longer saved".to_owned()),
         Some(_) | None => None,
     };
     let verdict = match (&now, now.hash()) {
@@ -111,8 +111,8 @@ fn back(
         (_, Some(hash)) if hash == target.hash.as_deref() => Verdict::Already,
         (_, Some(hash)) => match lost() {
             Some(why) => Verdict::Lost(why),
-            None if hash != left => Verdict::Foreign("changed since by somebody else"),
-            None if !unbroken => Verdict::Foreign("changed in between by somebody else"),
+            None if hash != left => Verdict::Foreign("changed elsewhere since"),
+            None if !unbroken => Verdict::Foreign("changed elsewhere in between"),
             None => Verdict::Ready,
         },
         (_, None) => Verdict::Lost("it can't be read".into()),
@@ -135,7 +135,7 @@ pub struct Restored {
 }
 
 /// Puts files back, each by one rename, and keeps what was there. A restore that was cut off is completed by the next.
-pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &Ground) -> Restored {
+pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreTarget) -> Restored {
     let mut done = Restored::default();
     for back in backs {
         let path = named(&back.place, &back.path);
@@ -160,10 +160,10 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &Ground) 
     done
 }
 
-fn put(back: &Back, blobs: &Blobs, ground: &Ground) -> std::io::Result<RewoundFile> {
+fn put(back: &Back, blobs: &Blobs, ground: &RestoreTarget) -> std::io::Result<RewoundFile> {
     let (place, path) = (&back.place, &back.path);
     if ground.look(place, path) != back.now {
-        return Err(std::io::Error::other("it changed just now"));
+        return Err(std::io::Error::other("it just changed"));
     }
     let was = back.now.state();
     if was.hash.is_some() {
@@ -172,7 +172,7 @@ fn put(back: &Back, blobs: &Blobs, ground: &Ground) -> std::io::Result<RewoundFi
     match &back.target.hash {
         None => ground.remove(place, path)?,
         Some(name) => {
-            let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("what was in it is no longer kept"))?;
+            let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("its old content is no longer saved"))?;
             ground.write(place, path, &bytes, back.target.mode)?;
         }
     }
@@ -240,10 +240,10 @@ mod tests {
         from.before = FileState { hash: Some("0".repeat(64)), mode: Some(0o644) };
         from.after = None;
         let done = restore(
-            &undoing(&[from.clone(), to.clone()], &place.blobs, &Ground::default()),
+            &undoing(&[from.clone(), to.clone()], &place.blobs, &RestoreTarget::default()),
             true,
             &place.blobs,
-            &Ground::default(),
+            &RestoreTarget::default(),
         );
         assert_eq!((done.lost.len(), done.files.len()), (2, 0), "{done:?}");
         assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
@@ -251,8 +251,12 @@ mod tests {
         let kept = place.blobs.keep(b"moved").unwrap();
         from.before.hash = Some(kept);
         fs::write(place.path("from"), "theirs").unwrap();
-        let done =
-            restore(&undoing(&[from, to], &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
+        let done = restore(
+            &undoing(&[from, to], &place.blobs, &RestoreTarget::default()),
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!((done.left.len(), done.lost.len(), done.files.len()), (1, 1, 0), "{done:?}");
         assert_eq!(fs::read_to_string(place.path("to")).unwrap(), "moved");
     }
@@ -270,16 +274,20 @@ mod tests {
             place.change("edited", Some("two"), Some("three")),
             place.change("deleted", Some("one"), None),
         ];
-        let backs = undoing(&changes, &place.blobs, &Ground::default());
+        let backs = undoing(&changes, &place.blobs, &RestoreTarget::default());
         assert!(backs.iter().all(|back| back.verdict == Verdict::Ready), "{backs:?}");
-        let done = restore(&backs, false, &place.blobs, &Ground::default());
+        let done = restore(&backs, false, &place.blobs, &RestoreTarget::default());
         assert_eq!((done.files.len(), done.left.len(), done.failed.len()), (3, 0, 0), "{done:?}");
         let state = |place: &Place| (place.read("edited"), place.read("new"), place.read("deleted"));
         assert_eq!(state(&place), (Some("one".into()), None, Some("one".into())));
         let mode = fs::metadata(place.path("deleted")).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o640);
-        let again =
-            restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
+        let again = restore(
+            &redoing(&done.files, &place.blobs, &RestoreTarget::default()),
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!(again.files.len(), 3);
         assert_eq!(state(&place), (Some("three".into()), Some("fresh".into()), None));
     }
@@ -295,17 +303,22 @@ mod tests {
         changes.push(place.change("between", Some("one"), Some("two")));
         fs::write(place.path("between"), "two and mine").unwrap();
         changes.push(place.change("between", Some("two and mine"), Some("three")));
-        let backs = undoing(&changes, &place.blobs, &Ground::default());
+        let backs = undoing(&changes, &place.blobs, &RestoreTarget::default());
         assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Foreign(_))), "{backs:?}");
-        let done = restore(&backs, false, &place.blobs, &Ground::default());
+        let done = restore(&backs, false, &place.blobs, &RestoreTarget::default());
         assert_eq!(
             (done.left.len(), place.read("after"), place.read("between")),
             (2, Some("mine".into()), Some("three".into()))
         );
-        let done = restore(&backs, true, &place.blobs, &Ground::default());
+        let done = restore(&backs, true, &place.blobs, &RestoreTarget::default());
         assert_eq!((place.read("after"), place.read("between")), (Some("one".into()), Some("one".into())));
         // Even that is not lost.
-        restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
+        restore(
+            &redoing(&done.files, &place.blobs, &RestoreTarget::default()),
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!((place.read("after"), place.read("between")), (Some("mine".into()), Some("three".into())));
     }
 
@@ -317,12 +330,26 @@ mod tests {
         }
         let changes = [place.change("a", Some("one"), Some("two")), place.change("b", Some("one"), Some("two"))];
         // The first file only, and then the program is gone.
-        restore(&undoing(&changes, &place.blobs, &Ground::default())[..1], false, &place.blobs, &Ground::default());
+        restore(
+            &undoing(&changes, &place.blobs, &RestoreTarget::default())[..1],
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("two".into())));
-        let done =
-            restore(&undoing(&changes, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
+        let done = restore(
+            &undoing(&changes, &place.blobs, &RestoreTarget::default()),
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!((place.read("a"), place.read("b")), (Some("one".into()), Some("one".into())));
-        restore(&redoing(&done.files, &place.blobs, &Ground::default()), false, &place.blobs, &Ground::default());
+        restore(
+            &redoing(&done.files, &place.blobs, &RestoreTarget::default()),
+            false,
+            &place.blobs,
+            &RestoreTarget::default(),
+        );
         assert_eq!((place.read("a"), place.read("b")), (Some("two".into()), Some("two".into())));
     }
 
@@ -339,9 +366,9 @@ mod tests {
         std::os::unix::fs::symlink(place.path("elsewhere/f"), place.path("f")).unwrap();
         fs::remove_dir_all(place.path("dir")).unwrap();
         std::os::unix::fs::symlink(place.path("elsewhere"), place.path("dir")).unwrap();
-        let backs = undoing(&changes, &place.blobs, &Ground::default());
+        let backs = undoing(&changes, &place.blobs, &RestoreTarget::default());
         assert!(backs.iter().all(|back| matches!(back.verdict, Verdict::Lost(_))), "{backs:?}");
-        let done = restore(&backs, true, &place.blobs, &Ground::default());
+        let done = restore(&backs, true, &place.blobs, &RestoreTarget::default());
         assert_eq!((done.lost.len(), place.read("elsewhere/f")), (2, Some("two".into())));
     }
 
@@ -352,9 +379,9 @@ mod tests {
         let mut change = place.change("big", Some("one"), Some("two"));
         change.before.hash = Some(hash(b"never kept"));
         let verdict = |change: &FileChange| {
-            undoing(std::slice::from_ref(change), &place.blobs, &Ground::default())[0].verdict.clone()
+            undoing(std::slice::from_ref(change), &place.blobs, &RestoreTarget::default())[0].verdict.clone()
         };
-        assert_eq!(verdict(&change), Verdict::Lost("what was in it is no longer kept".into()));
+        assert_eq!(verdict(&change), Verdict::Lost("its old content is no longer saved".into()));
         change.size = crate::store::LARGEST + 1;
         let Verdict::Lost(why) = verdict(&change) else { panic!() };
         assert!(why.contains("too large"), "{why}");

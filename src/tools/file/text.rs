@@ -65,7 +65,7 @@ impl Text {
         if self.encoding != Encoding::Utf8 {
             let name = self.encoding.name();
             return self.encoding.encode(&stored).map_err(|missing| {
-                format!("the file is {name} text, which has no `{missing}`; write it otherwise, or convert the file with iconv first")
+                format!("the file is {name} text, which cannot encode `{missing}`; write it differently, or convert the file with iconv first")
             });
         }
         let mut bytes = if self.bom { BOM.to_vec() } else { Vec::new() };
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(mixed.encode("a\nnew\nb\nc\n").unwrap(), b"a\r\nnew\r\nb\nc\r\n");
         let latin = Text::decode(b"caf\xE9\nx\n").unwrap();
         assert_eq!(latin.encode(&latin.text.replace('x', "y")).unwrap(), b"caf\xE9\ny\n");
-        assert!(latin.encode("→").unwrap_err().contains("has no `→`"));
+        assert!(latin.encode("→").unwrap_err().contains("cannot encode `→`"));
         let wide = Text::decode(b"\xFF\xFEa\0\r\0\n\0").unwrap();
         assert_eq!(wide.encode("b\n").unwrap(), b"\xFF\xFEb\0\r\0\n\0");
         let dos = Text::decode(b"\xEF\xBB\xBFa\r\n").unwrap();

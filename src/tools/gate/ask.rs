@@ -185,7 +185,9 @@ impl Gate {
         let denials = lock(&self.denials);
         let said = denials.said(intent)?;
         let said = if said.is_empty() { String::new() } else { format!(" and said: {said}") };
-        Some(format!("the user denied this before{said}. It was not asked again: do not repeat it, ask how to go on"))
+        Some(format!(
+            "the user already denied this{said}, so it was not asked again. Do not repeat it; ask how to continue"
+        ))
     }
 }
 

@@ -92,8 +92,7 @@ impl Gate {
         };
         let mask = mask_in(text)?;
         Some(format!(
-            "not run: `{mask}` in this {what} stands for a secret that is kept from you, and is no value. Have the program \
-             read it from a variable or from its file, or ask the user to run it"
+            "not run: `{mask}` in this {what} is a mask for a secret, not a value. Have the program read the secret from a variable or its file, or ask the user to run it"
         ))
     }
 
@@ -106,7 +105,7 @@ impl Gate {
         let Some((path, sandbox)) = confine::beyond(edits.iter().map(|edit| edit.path.as_path()), ctx) else {
             return assessment;
         };
-        let text = format!("writes {}, which the sandbox ({sandbox}) keeps commands from", path.display());
+        let text = format!("writes {}, which the sandbox ({sandbox}) blocks", path.display());
         let mut why = assessment.verdict.reasons().to_vec();
         why.insert(0, Why { effect: "write beyond the sandbox".into(), text, span: 0..0 });
         Assessment { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..assessment }
@@ -121,7 +120,7 @@ impl Gate {
             return assessment;
         }
         let mut why = assessment.verdict.reasons().to_vec();
-        let text = format!("its arguments hold a secret that would go to {server}");
+        let text = format!("its arguments contain a secret that would go to {server}");
         why.insert(0, Why { effect: "sends a secret".into(), text, span: 0..0 });
         Assessment { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..assessment }
     }

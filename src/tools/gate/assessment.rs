@@ -75,7 +75,7 @@ impl Assessment {
         }
         match (&self.paths, paths) {
             (Some(before), Some(now)) => told.extend(targets::differences(before, now)),
-            (Some(_), None) => told.push("the disk did not say where its paths lead now".into()),
+            (Some(_), None) => told.push("could not check where its paths lead now".into()),
             // Nothing was known then: what was shown said so.
             (None, _) => {}
         }
@@ -119,13 +119,13 @@ mod tests {
             (judged(&[], &[]), vec![]),
             (
                 judged(&["recursive delete"], &[("build", &["/home/alice"]), ("*.o", &["/p/a.o", "/p/b.o", "/p/c.o"])]),
-                vec!["*.o now also means /p/c.o", "build leads to /home/alice now"],
+                vec!["*.o now also means /p/c.o", "build now leads to /home/alice"],
             ),
             (
                 judged(&["recursive delete", "delete in root path"], &[]),
                 vec!["it would now do more: delete in root path"],
             ),
-            (Assessment { paths: None, ..asked.clone() }, vec!["the disk did not say where its paths lead now"]),
+            (Assessment { paths: None, ..asked.clone() }, vec!["could not check where its paths lead now"]),
         ] {
             assert_eq!(asked.differences(&now.verdict, now.paths.as_ref()), told);
         }

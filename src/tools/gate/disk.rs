@@ -68,8 +68,8 @@ pub async fn whole(intent: &Intent, verdict: &Verdict, environment: &Environment
     }
 }
 
-const NOT_YET: &str = "has not answered yet: more comes here";
-const NOT_IN_TIME: &str = "did not answer in time: this is not all";
+const NOT_YET: &str = "has not answered yet: more to come";
+const NOT_IN_TIME: &str = "did not answer in time: this list is incomplete";
 
 /// What was found so far. Where that is not all, a row says whose word is missing.
 fn as_told(found: &Mutex<Found>, unfinished: Option<&str>) -> Found {
@@ -107,10 +107,10 @@ mod tests {
             as_told(&found, unfinished).targets.pop().map(|target| target.note).unwrap_or_default()
         };
         for (found, unfinished, said) in [
-            (found(false, false, false), Some(NOT_YET), "the disk has not answered yet: more comes here"),
-            (found(true, false, false), Some(NOT_YET), "git has not answered yet: more comes here"),
-            (found(true, false, false), Some(NOT_IN_TIME), "git did not answer in time: this is not all"),
-            (found(true, true, false), None, "git did not answer in time: this is not all"),
+            (found(false, false, false), Some(NOT_YET), "the disk has not answered yet: more to come"),
+            (found(true, false, false), Some(NOT_YET), "git has not answered yet: more to come"),
+            (found(true, false, false), Some(NOT_IN_TIME), "git did not answer in time: this list is incomplete"),
+            (found(true, true, false), None, "git did not answer in time: this list is incomplete"),
             (found(true, false, true), Some(NOT_YET), ""),
             (found(true, false, true), None, ""),
         ] {

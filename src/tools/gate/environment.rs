@@ -1,7 +1,7 @@
 //! The world as one call finds it: its variables are those that the command will start with, not those of this program.
 
 use super::{Gate, disk, folder};
-use crate::exec::{Front, ProcessId};
+use crate::exec::{ForegroundReader, ProcessId};
 use crate::lock::lock;
 use crate::policy::border::makes;
 use crate::policy::permissions::Reader;
@@ -171,7 +171,7 @@ impl Gate {
 
 /// The folder and the kind of what reads typed text. Where a shell will be when it comes to the line is only known while it
 /// waits for one.
-fn reads(front: Option<Front>) -> (PathBuf, Reader) {
+fn reads(front: Option<ForegroundReader>) -> (PathBuf, Reader) {
     let nowhere = || PathBuf::from(UNKNOWN.to_string());
     match front {
         Some(front) if front.takes_commands => (if front.waits { front.cwd } else { nowhere() }, Reader::Shell),

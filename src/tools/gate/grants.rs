@@ -28,7 +28,7 @@ impl Gate {
         }
         let (asker, kept) = (Arc::clone(&self.asker), grant.clone());
         let remembered = tokio::task::spawn_blocking(move || asker.remember(&kept)).await;
-        match remembered.unwrap_or_else(|error| Err(format!("it was not kept: {error}"))) {
+        match remembered.unwrap_or_else(|error| Err(format!("could not save it: {error}"))) {
             Ok(()) => {
                 let rules = lock(&self.rules).clone();
                 // Away from the lock: it looks where the folder of a command is. What is loaded meanwhile stays.

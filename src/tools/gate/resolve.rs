@@ -82,7 +82,7 @@ impl Gate {
                 self.log_resolved(&request, assessment.as_ref(), by, Some((outcome, &why)));
                 Err((outcome, why))
             }
-            Resolution::Rerun { .. } => Err((Outcome::Denied, "edited twice; ask again with the whole command".into())),
+            Resolution::Rerun { .. } => Err((Outcome::Denied, "edited twice; call again with the full command".into())),
         }
     }
 
@@ -142,7 +142,7 @@ impl Gate {
         let what = match intent {
             Intent::Command { line, .. } => line.split_whitespace().collect::<Vec<_>>().join(" "),
             Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
-                "the call that was asked about".to_owned()
+                "the call that needed approval".to_owned()
             }
         };
         match resolution {
@@ -239,8 +239,7 @@ impl Gate {
             }
             Verdict::Refuse(why) => return no(Outcome::Refused, refused(why), AuditBy::Policy),
             Verdict::DeniedByRule(why) => {
-                let why =
-                    format!("denied by a rule of the user: {}. Do not try to reach the same in another way", why.text);
+                let why = format!("denied by the user's rule: {}. Do not try to do the same another way", why.text);
                 return no(Outcome::Denied, why, AuditBy::Rule(assessment.rules.clone()));
             }
             Verdict::Ask(_) | Verdict::AskAlways(_) => {}
@@ -275,7 +274,7 @@ impl Gate {
             Decision::Grant(grant) => go(self.widen(grant, request.ctx).await),
             Decision::Edited(line) => Resolution::Rerun { line, shown: None },
             Decision::Deny { feedback } if feedback.trim().is_empty() => denied(
-                "the user denied this call. Do not repeat it, rephrase it or reach the same in another way; ask how to go on".into(),
+                "the user denied this call. Do not repeat it, rephrase it or do the same another way; ask how to continue".into(),
                 person("denied"),
             ),
             Decision::Deny { feedback } => {
@@ -283,11 +282,11 @@ impl Gate {
             }
             Decision::TimedOut => no(
                 Outcome::TimedOut,
-                "not run: nobody answered in time. Go on without it, or say what the user should run".into(),
+                "not run: no one answered in time. Continue without it, or say what the user should run".into(),
                 AuditBy::Nobody,
             ),
             Decision::Interrupted if self.asker.is_left() => {
-                let why = "not run: the program was left before anybody answered".into();
+                let why = "not run: the program quit before anyone answered".into();
                 no(Outcome::Interrupted, why, AuditBy::Nobody)
             }
             Decision::Interrupted => {
@@ -297,7 +296,7 @@ impl Gate {
             Decision::NoOne => no(
                 Outcome::NoOne,
                 format!(
-                    "not run: it needs the approval of a person ({}) and nobody can be asked here. Go on without it, or say what the user should run",
+                    "not run: it needs approval ({}) and no one can approve here. Continue without it, or say what the user should run",
                     effects(verdict).join(", ")
                 ),
                 AuditBy::Nobody,
@@ -328,7 +327,7 @@ pub(super) fn with_command(args: &str, line: &str) -> String {
 pub(super) fn refused(why: &[Why]) -> String {
     let reasons: Vec<&str> = why.iter().map(|w| w.text.as_str()).collect();
     format!(
-        "refused in every mode: {}. Tell the user what you wanted to reach; do not try another way",
+        "refused in every mode: {}. Tell the user what you wanted to do; do not try another way",
         reasons.join("; ")
     )
 }

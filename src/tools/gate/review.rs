@@ -36,7 +36,7 @@ impl Gate {
                 assessment.once = true;
                 format!("the smart model {model} advises against it")
             }
-            Ok(Opinion::Escalate) => format!("the smart model {model} leaves it to you"),
+            Ok(Opinion::Escalate) => format!("the smart model {model} defers to you"),
             Err(how) if model.is_empty() => how,
             Err(how) => format!("the smart model {model} {how}"),
         };

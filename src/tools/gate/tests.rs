@@ -145,13 +145,13 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
     }
     let deny = |feedback: &str| Decision::Deny { feedback: feedback.into() };
     for (decision, mode, runs, said) in [
-        (Decision::Once, Mode::Manual, true, "the user let it run again"),
-        (Decision::Once, Mode::Off, true, "the user let it run again"),
+        (Decision::Once, Mode::Manual, true, "the user allowed a rerun"),
+        (Decision::Once, Mode::Off, true, "the user allowed a rerun"),
         (deny(""), Mode::Off, false, "the user keeps the sandbox"),
         (deny("use another folder"), Mode::Manual, false, "use another folder"),
-        (Decision::NoOne, Mode::Off, false, "nobody can be asked here"),
-        (Decision::TimedOut, Mode::Manual, false, "nobody answered"),
-        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not allowed"),
+        (Decision::NoOne, Mode::Off, false, "no one can approve here"),
+        (Decision::TimedOut, Mode::Manual, false, "no one answered"),
+        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not approved"),
     ] {
         let mut bench = Bench::new();
         let mut config = (*bench.config).clone();
@@ -193,7 +193,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         let body = gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
         let again = matches!(decision, Decision::Deny { .. });
         assert_eq!(asker.count(), if again { 1 } else { 2 }, "{decision:?}");
-        assert_eq!(body.content.contains("was asked about this before"), again, "{}", body.content);
+        assert_eq!(body.content.contains("already declined to run this"), again, "{}", body.content);
     }
 }
 
@@ -214,7 +214,7 @@ async fn what_no_mode_runs_does_not_run_again_either() {
         unsandboxed::BlockedRun { call: &call, spec: &spec, intent, cwd: folder(&ctx), what: "writing made".into() };
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
     let output = gate.again_unsandboxed(blocked, first, ctx, &mpsc::channel(8).0).await;
-    assert!(output.content.contains("denied by a rule"), "{}", output.content);
+    assert!(output.content.contains("denied by the user's rule"), "{}", output.content);
     assert!((asker.count() == 0) && !bench.path("made").exists());
 }
 
@@ -335,7 +335,7 @@ async fn typed_text_is_judged_where_its_reader_is_and_by_what_it_is() {
         let args = serde_json::json!({ "command": line, "background": true, "pty": true });
         run("terminal", args).await.1["session_id"].as_str().unwrap().to_owned()
     };
-    let waits = async |id: &str, is: &dyn Fn(&crate::exec::Front) -> bool| {
+    let waits = async |id: &str, is: &dyn Fn(&crate::exec::ForegroundReader) -> bool| {
         let id = crate::exec::ProcessId(id.to_owned());
         crate::tools::testing::until(|| ctx.exec.front(&ctx.task, &id).is_some_and(|front| is(&front))).await;
     };
@@ -495,7 +495,7 @@ async fn a_search_leaves_out_what_a_rule_closes_and_asks_for_a_secret_that_it_na
     let within = search(serde_json::json!({ "pattern": "needle", "path": "asked" })).await;
     assert!(within.contains("c.txt") && asker.count() == 1, "the person said yes to it: {within}");
     let denied = search(serde_json::json!({ "pattern": "needle", "path": "closed" })).await;
-    assert!(denied.contains("denied by a rule"), "{denied}");
+    assert!(denied.contains("denied by the user's rule"), "{denied}");
     let named = search(serde_json::json!({ "pattern": "needle", "file_glob": "**/id_rsa*" })).await;
     assert_eq!(asker.count(), 2);
     assert!(named.contains("id_rsa") && !named.contains("a.txt"), "{named}");

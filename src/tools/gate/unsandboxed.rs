@@ -43,7 +43,7 @@ impl Gate {
         let Intent::Command { line, background: false, .. } = &intent else { return first };
         let left = |first: ToolOutput, note: &str| ToolOutput { content: with_note(first.content, note), ..first };
         if lock(&self.left_blocked).contains(&what) {
-            return left(first, "the user was asked about this before and keeps the sandbox: do not try it again");
+            return left(first, "the user already declined to run this outside the sandbox: do not try again");
         }
         if ctx.cancel.is_cancelled() {
             return first;
@@ -57,7 +57,7 @@ impl Gate {
         let planned = self.plan(&spec.name, &args, &ctx).await;
         let Some(planned) = planned.and_then(|planned| planned.call.ok()) else {
             set(&moved);
-            return left(first, "it cannot be run again");
+            return left(first, "it cannot run again");
         };
         let PlannedCall { ask: hook, .. } = &planned;
         let intent = planned.intent().clone();
@@ -74,7 +74,7 @@ impl Gate {
         let mut second = self.run(planned, ctx, &call.id, events).await;
         second.content = with_note(
             second.content,
-            &format!("the sandbox blocked {what}; the user let it run again without, and this is that run"),
+            &format!("the sandbox blocked {what}; the user allowed a rerun without it, and this is that run"),
         );
         second.view.approval = "run again without the sandbox by the user".into();
         second
@@ -88,14 +88,14 @@ impl Gate {
             let environment = self.environment(intent, ctx).await.ok_or(super::STOPPED)?;
             let mut assessment =
                 self.judge(request.tool, intent, &environment, &ctx.cancel).await.ok_or(super::STOPPED)?;
-            let blocked = format!("the sandbox blocked {what}; what it did before that stays done");
+            let blocked = format!("the sandbox blocked {what}; anything it did before that remains");
             let mut reasons = vec![Why { effect: WITHOUT_SANDBOX.into(), text: blocked, span: 0..0 }];
             reasons.extend(request.hook.map(asked_by_hook));
             match assessment.verdict {
                 Verdict::Allow(_) => {}
                 Verdict::Ask(why) | Verdict::AskAlways(why) => reasons.extend(why),
                 Verdict::Refuse(why) => return Err(refused(&why)),
-                Verdict::DeniedByRule(why) => return Err(format!("denied by a rule of the user: {}", why.text)),
+                Verdict::DeniedByRule(why) => return Err(format!("denied by the user's rule: {}", why.text)),
             }
             let verdict = Verdict::AskAlways(reasons);
             let mut changed = Vec::new();
@@ -145,14 +145,14 @@ impl Gate {
         Err(match decision {
             Decision::Once => return Ok(()),
             Decision::NoOne => {
-                "it can only run without the sandbox when a person says so, and nobody can be asked here".to_owned()
+                "it can run without the sandbox only with approval, and no one can approve here".to_owned()
             }
             Decision::Interrupted => "the user stopped the turn".to_owned(),
-            Decision::TimedOut => "nobody answered in time whether it may run without the sandbox".to_owned(),
+            Decision::TimedOut => "no one answered in time whether it may run without the sandbox".to_owned(),
             Decision::Deny { feedback } => {
                 self.leave_blocked(what);
                 match feedback.trim().is_empty() {
-                    true => "the user keeps the sandbox: go on without this, or ask how".to_owned(),
+                    true => "the user keeps the sandbox: continue without this, or ask how".to_owned(),
                     false => format!("the user keeps the sandbox and says: {feedback}"),
                 }
             }

@@ -92,7 +92,7 @@ impl Stage<'_> {
     fn rename(&mut self, path: &str, to: &str) -> Result<(), String> {
         let target = self.place(to)?;
         if self.ctx.disk().about(&target.path).is_ok() || self.files.iter().any(|file| file.is_at(&target.path)) {
-            return Err(format!("{to}: the destination of the move exists already"));
+            return Err(format!("{to}: the move destination already exists"));
         }
         let file = self.file(path)?;
         if file.now.is_none() || file.before.is_none() {

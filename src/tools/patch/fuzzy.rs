@@ -97,7 +97,7 @@ pub enum FuzzyError {
     NotFound,
     #[error("found {0} matches for old_string; add surrounding lines to make it unique, or set replace_all=true")]
     Ambiguous(usize),
-    #[error("found {0} places that are only similar to old_string; replace_all needs the exact text")]
+    #[error("found {0} places only similar to old_string; replace_all needs the exact text")]
     OnlySimilar(usize),
     #[error(
         "old_string and new_string contain {0} but the file has no backslash there; read the file again and pass the text without escaping it"

@@ -109,7 +109,7 @@ async fn refusals_name_the_reason() {
         (json!({"mode": "x"}), "must be replace or patch"),
         (json!({"path": "a.json", "old_string": "1|{\"a\": 2}\n2|", "new_string": "b"}), "line numbers"),
         (json!({"patch": "*** Update File: ../x\n-a\n+b"}), "`..` is not allowed"),
-        (json!({"patch": "*** Move File: a.json -> taken"}), "exists already"),
+        (json!({"patch": "*** Move File: a.json -> taken"}), "already exists"),
         (json!({"patch": "nothing"}), "no file operation"),
     ] {
         let output = bench.call("patch", args.clone()).await;

@@ -90,7 +90,7 @@ static HUNK: LazyLock<Option<Regex>> =
 /// Reads a patch; the markers around it may be missing. The error says what is wrong.
 pub fn parse(patch: &str) -> Result<Vec<FileOp>, String> {
     let (Some(header), Some(hunk_line)) = (HEADER.as_ref(), HUNK.as_ref()) else {
-        return Err("the patch parser could not be built".into());
+        return Err("could not build the patch parser".into());
     };
     let mut ops = Vec::new();
     for line in inside(patch, header) {

@@ -169,7 +169,7 @@ async fn wait(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput, ExecError> {
     value["status"] = status.into();
     value["output"] = report.output.clone().into();
     if status == "timeout" && order.timeout.is_some_and(|t| t > most) {
-        value["timeout_note"] = format!("waited {limit} s, the most that one call may wait").into();
+        value["timeout_note"] = format!("waited {limit} s, the limit of one call").into();
     }
     let mut output = told(&value, &report);
     match status {
@@ -267,17 +267,15 @@ fn vitals(value: &mut Value, report: &Report) {
         Origin::Earlier => value["detached"] = true.into(),
         Origin::Elsewhere => {
             value["status"] = "unknown".into();
-            let why = vitals.away.as_deref().unwrap_or("of another machine or container: it can only be ended there");
+            let why = vitals.away.as_deref().unwrap_or("on another host: kill it there");
             value["elsewhere"] = why.into();
         }
     }
     match vitals.log {
         LogState::Whole => {}
-        LogState::Full => {
-            value["log_note"] = "the log file is full: its beginning is kept, the end is in memory".into()
-        }
+        LogState::Full => value["log_note"] = "the log file is full: it has the start; the end is in memory".into(),
         LogState::Failed => {
-            value["log_note"] = "the disk took no more: only beginning and end are kept, in memory".into();
+            value["log_note"] = "the disk is full: only the start and end are kept, in memory".into();
         }
     }
 }

@@ -87,7 +87,7 @@ async fn other_encodings_are_read_and_named() {
         ("latin.txt", latin.as_ref(), json!("windows-1252")),
         ("wide.txt", &wide, json!("UTF-16LE")),
         ("utf8.txt", text.as_bytes(), Value::Null),
-        ("broken.txt", &broken, json!("UTF-8, but for bytes shown as �")),
+        ("broken.txt", &broken, json!("UTF-8, except for bytes shown as �")),
     ] {
         std::fs::write(bench.path(name), bytes).unwrap();
         let page = read(&bench, json!({"path": name, "offset": 1, "limit": 2})).await;
@@ -104,7 +104,7 @@ async fn other_encodings_are_read_and_named() {
     assert_eq!((now.len(), differs), (wide.len(), 2), "`zw` became `dr`");
     let refused = json!({"path": "latin.txt", "old_string": "zwei", "new_string": "→"});
     let output = bench.call("patch", refused).await;
-    assert!(output.content.contains("has no `→`"), "{}", output.content);
+    assert!(output.content.contains("cannot encode `→`"), "{}", output.content);
     assert_eq!(std::fs::read(bench.path("latin.txt")).unwrap(), latin.as_ref());
 }
 
@@ -141,7 +141,7 @@ async fn a_read_past_the_end_says_so_each_time() {
 #[tokio::test]
 async fn a_page_never_loses_its_middle() {
     let mut bench = Bench::new();
-    bench.room = crate::tools::room::Room::of_step(Some(8_000), 1);
+    bench.room = crate::tools::output_budget::OutputBudget::of_step(Some(8_000), 1);
     let text: String = (1..=5_000).map(|n| format!("line {n} has some words\n")).collect();
     bench.write("f", &text);
     let (mut next, mut seen) = (1, String::new());
@@ -179,7 +179,7 @@ async fn what_cannot_be_read_says_why() {
     // a document that is none
     std::fs::write(bench.path("d.docx"), b"PK\0\0").unwrap();
     let output = bench.call("read_file", json!({"path": "d.docx"})).await;
-    assert!(output.content.contains("d.docx: is not a document"), "{}", output.content);
+    assert!(output.content.contains("d.docx: is not a readable document"), "{}", output.content);
     // text by the name of a binary is text
     bench.write("notes.dat", "plain\n");
     assert_eq!(read(&bench, json!({"path": "notes.dat"})).await["content"], "1|plain");

@@ -80,7 +80,7 @@ fn a_tool_that_cannot_be_built_is_left_out() {
     let now = registry.snapshot();
     assert_eq!(now.names().collect::<Vec<_>>(), ["fine"]);
     assert_eq!(now.warnings().len(), 2, "{:?}", now.warnings());
-    assert!(now.warnings()[0].contains("needy is left out: no library"));
+    assert!(now.warnings()[0].contains("needy skipped: no library"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ async fn nothing_is_checked_before_it_is_asked_for() {
         };
         registry.publish(&source, (0..15).map(tool).collect());
     }
-    let offer = crate::tools::offer::Offer::default();
+    let offer = crate::tools::tool_selection::ToolSelection::default();
     let now = registry.snapshot();
     assert!(offer.offered(&now).searched.values().sum::<usize>() == 300 && now.warnings().is_empty());
     assert_eq!(runs.load(Ordering::SeqCst), 0);

@@ -143,7 +143,7 @@ pub fn files(root: &Path, names: &Names, reach: Reach, bounds: &Bounds) -> (Vec<
         }
     });
     if walked.cut {
-        walked.notes.push(format!("only the first {MAX_FILES} files were looked at; name a folder"));
+        walked.notes.push(format!("only the first {MAX_FILES} files were searched; name a folder"));
     }
     (newest_first(all.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)), walked)
 }

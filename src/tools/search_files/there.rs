@@ -44,7 +44,7 @@ pub fn search(call: &SearchCall, there: &Remote, bounds: &Bounds) -> Result<Tool
 
 fn note(result: &mut Reply, whole: bool, secret: usize) {
     if !whole {
-        result.notes.push("there is more than could be fetched; name a folder".to_owned());
+        result.notes.push("results were too large to fetch; name a folder".to_owned());
         result.more = true;
         result.partial = true;
     }

@@ -90,7 +90,7 @@ pub fn of(verdict: &Verdict, judgement: &Judgement, until: Instant) -> Vec<Targe
                     files: None,
                     bytes: None,
                     at_least: false,
-                    note: "what its input names, only known when it runs".into(),
+                    note: "whatever its input names, known only when it runs".into(),
                 }),
             }
         }
@@ -111,7 +111,7 @@ fn row(command: &Invocation, name: &str, until: Instant) -> Option<Target> {
     let mut target = Target { name: name.into(), files: None, bytes: None, at_least: false, note: String::new() };
     let search = search(&command.words[1..]);
     let Some(search) = search.filter(|_| !command.cwd.contains(UNKNOWN)) else {
-        target.note = "only known when it runs".into();
+        target.note = "known only when it runs".into();
         return Some(target);
     };
     let mut matched = Matched::default();
@@ -121,7 +121,7 @@ fn row(command: &Invocation, name: &str, until: Instant) -> Option<Target> {
     }
     let mut notes = Vec::new();
     if matched.doubtful {
-        notes.push("at most: not all of its tests are understood".to_owned());
+        notes.push("at most: some of its tests are not understood".to_owned());
     }
     if matched.examples.is_empty() {
         notes.push("matches nothing now".into());

@@ -300,7 +300,7 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 _ => entries,
             };
             row.note = match lost.len() as u64 {
-                0 => "there is no such stash".into(),
+                0 => "no such stash".into(),
                 count => format!(
                     "{} {}: {}",
                     plural(count, "stash", "stashes"),
@@ -317,11 +317,11 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
                 let without = format!("--exclude={name}");
                 let range = ["rev-list", "--count", &full, "--not", &without, "--branches", "--remotes", "--tags"];
                 match repo.count(&range, until) {
-                    Some(0) => notes.push(format!("{name}: all its commits are elsewhere too")),
+                    Some(0) => notes.push(format!("{name}: all its commits also exist elsewhere")),
                     Some(count) => {
                         let subject = repo.ask(&["log", "-1", "--format=%s", &full], until).unwrap_or_default();
                         let commits = plural(count, "commit", "commits");
-                        notes.push(format!("{name}: {commits} nowhere else, the last “{}”", subject.trim_end()));
+                        notes.push(format!("{name}: {commits} exist nowhere else, last “{}”", subject.trim_end()));
                     }
                     None => notes.push(format!("{name}: no such branch")),
                 }
@@ -332,9 +332,9 @@ fn stake(order: &Order<'_>, repo: &Repo, until: Instant) -> Option<Target> {
             row.name = "git push --force".into();
             let theirs = repo.count(&["rev-list", "--count", "HEAD..@{upstream}"], until)?;
             row.note = match theirs {
-                0 => "the remote branch, as last fetched, has nothing that this one lacks".into(),
+                0 => "the remote branch, as last fetched, has no commits missing here".into(),
                 count => format!(
-                    "{} of the remote branch, as last fetched, are not in this one",
+                    "{} on the remote branch, as last fetched, are not in this one",
                     plural(count, "commit", "commits")
                 ),
             };

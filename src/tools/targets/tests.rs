@@ -129,7 +129,7 @@ fn what_is_not_there_what_leads_elsewhere_and_what_holds_this_folder_is_said() {
     here.says("rm -rf build gone", &["build: 1: ", "gone: : does not exist"]);
     here.says("rm -rf nothing*", &["nothing*: : matches nothing now"]);
     here.says("rm -rf s*", &["s*: 1: 1 path"]);
-    here.says("rm -rf $UNSET_NAME/x", &["…/x: : only known when it runs"]);
+    here.says("rm -rf $UNSET_NAME/x", &["…/x: : known only when it runs"]);
     here.says("echo x > ~/.bashrc", &["~/.bashrc: : a new file, outside this folder"]);
     std::fs::write(here.home.join(".bashrc"), "123").unwrap();
     here.says("echo x > ~/.bashrc", &["~/.bashrc: 1: outside this folder"]);
@@ -158,10 +158,10 @@ fn find_counts_what_it_matches() {
     here.says("find . -type f -not -name '*.o' -delete", &["find: 2: "]);
     here.says("find . '(' -name '*.c' -o -empty ')' -type f -delete", &["find: 2: "]);
     here.says("find . -name '*.zip' -delete", &["find: 0: matches nothing now"]);
-    here.says("find . -name '*.o' -newer b.c -delete", &["find: 2: at most: not all of its tests are understood"]);
+    here.says("find . -name '*.o' -newer b.c -delete", &["find: 2: at most: some of its tests are not understood"]);
     here.says("find . -name deep -exec rm -rf {} +", &["find: 2: deep"]);
     here.says("find . -name '*.o' | xargs rm", &["find … | xargs rm: 2: "]);
-    here.says("cat list | xargs rm", &["xargs rm: : what its input names, only known when it runs"]);
+    here.says("cat list | xargs rm", &["xargs rm: : whatever its input names, known only when it runs"]);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn what_git_would_lose_is_counted_and_named() {
     here.git(&["stash", "-q"]);
     here.says("git stash drop", &["git stash drop: : 1 stash goes: stash@{0}: WIP on main"]);
     here.git(&["checkout", "-q", "-b", "side"]).write("c.rs", "1").commit("only here").git(&["checkout", "-q", "main"]);
-    here.says("git branch -D side", &["git branch -D: : side: 1 commit nowhere else, the last “only here”"]);
+    here.says("git branch -D side", &["git branch -D: : side: 1 commit exist nowhere else, last “only here”"]);
     here.says("cd .. && rm -rf project", &["project: …is this folder itself…a git repository, 3 commits not pushed"]);
 }
 
@@ -239,7 +239,7 @@ fn nothing_of_a_repository_is_run() {
     here.says("git reset --hard", &["git reset --hard: 1: 1 not committed: a.rs"]);
     here.rows("git clean -fdx");
     here.rows("rm -rf a.rs b.rs");
-    here.says("git branch -D signed", &["git branch -D: : signed: 1 commit nowhere else, the last “signed”"]);
+    here.says("git branch -D signed", &["git branch -D: : signed: 1 commit exist nowhere else, last “signed”"]);
     for line in [
         "git reset --hard --output=../ran",
         "git reset --hard -- --output=../ran",
@@ -295,7 +295,7 @@ fn a_link_that_turns_is_a_difference_and_what_goes_is_none() {
     let told = differences(&before, &resolved_paths(&intent, &verdict, &here.cwd, &world));
     let (glob, link) = (
         format!("*.o now also means {}", here.cwd.join("z.o").display()),
-        format!("build leads to {} now", here.home.display()),
+        format!("build now leads to {}", here.home.display()),
     );
     assert_eq!(told, [glob, link]);
 }

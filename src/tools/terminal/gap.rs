@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes of the file that are read at a time, and at most: a flood costs no more time than this.
 const CHUNK: usize = 1024 * 1024;
-const MOST: u64 = 32 * 1024 * 1024;
+const MAX_READ_BYTES: u64 = 32 * 1024 * 1024;
 /// Errors that are taken, and warnings.
 const ENOUGH: usize = 20;
 /// Bytes of a line that are looked at.
@@ -31,7 +31,7 @@ pub(super) fn look(captured: &Captured, head_end: usize, tail_begin: usize) -> G
     eye.see(&captured.head[head_end..]);
     let (from, to) = (captured.head.len() as u64, captured.total - captured.tail.len() as u64);
     let reached = captured.spill.as_ref().and_then(|path| {
-        let end = to.min(captured.spilled).min(from + MOST);
+        let end = to.min(captured.spilled).min(from + MAX_READ_BYTES);
         between(path, from, end, &mut eye).map_err(|error| tracing::warn!("{}: {error}", path.display())).ok()?;
         Some(end)
     });

@@ -3,9 +3,8 @@
 use super::scan::{Segment, is_background, mask, segments, words};
 
 const SERVER: &str = "This foreground command appears to start a long-lived server or watch process. Run it with \
-    background=true (and watch_patterns, to be told when it is ready), then use further calls for health checks and tests.";
-const WRAPPER: &str = "Foreground command uses shell-level background wrappers (nohup/disown/setsid). Use background=true \
-    so that the process is tracked, can be read and can be ended.";
+    background=true (and watch_patterns, to be notified when it is ready), then use further calls for health checks and tests.";
+const WRAPPER: &str = "Foreground command uses shell-level background wrappers (nohup/disown/setsid). Use background=true so the process is tracked, readable and can be killed.";
 const AMPERSAND: &str = "Foreground command uses '&' backgrounding. Use background=true for long-lived processes, then run \
     health checks and tests in separate calls.";
 

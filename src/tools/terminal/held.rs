@@ -97,7 +97,7 @@ pub(super) async fn told(mut output: ToolOutput, held: Held, running: &Running) 
         }
         _ => String::new(),
     };
-    let text = format!("the sandbox ({}) blocked {what}{open}. Look for no way around it", sandbox.words());
+    let text = format!("the sandbox ({}) blocked {what}{open}. Do not look for a way around it", sandbox.words());
     with_field(&mut output, text);
     output.outcome = Outcome::Failed;
     output.view.summary = match output.view.summary.as_str() {
@@ -111,10 +111,10 @@ pub(super) async fn told(mut output: ToolOutput, held: Held, running: &Running) 
 fn put_aside(path: &std::path::Path, to: &Result<PathBuf, std::io::Error>) -> String {
     match to {
         Ok(aside) => {
-            format!("making {}, which other programs run later: it is now {}", path.display(), aside.display())
+            format!("creating {}, which other programs run later: it is now {}", path.display(), aside.display())
         }
         Err(error) => format!(
-            "making {}, which other programs run later, but it could not be put aside ({error}): look at it",
+            "creating {}, which other programs run later, but it could not be moved aside ({error}): check it",
             path.display()
         ),
     }

@@ -56,8 +56,8 @@ pub(crate) fn present(captured: &Captured, most: &Most, file: &Path) -> String {
 /// Where all of it is, in words.
 fn whereabouts(file: Option<&Path>) -> String {
     match file {
-        Some(path) => format!("all of it: read_file {} (offset, limit)", path.display()),
-        None => "all of it could not be kept: is the disk full?".to_owned(),
+        Some(path) => format!("full output: read_file {} (offset, limit)", path.display()),
+        None => "the full output could not be saved: is the disk full?".to_owned(),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn started(command: &Execution, runs: Option<&str>, running: &Running
         value["on"] = there.label().into();
     }
     if ctx.exec.headless() || command.options.there.is_some() && !command.options.pty {
-        value["hint"] = "standard input is empty: nothing can be typed into it".into();
+        value["hint"] = "standard input is closed: it can't take input".into();
     }
     ToolOutput::json(&value).summary("started")
 }
@@ -52,7 +52,7 @@ pub(super) fn finished(
         ExitReason::TimedOut => append(&mut output, &format!("[Command timed out after {}s]", command.options.timeout)),
         ExitReason::Stopped => append(&mut output, "[Command interrupted]"),
         ExitReason::Killed => append(&mut output, "[Command killed by the user]"),
-        ExitReason::Unwatched => append(&mut output, "[Command ended: it could not be watched any more]"),
+        ExitReason::Unwatched => append(&mut output, "[Command killed: it could no longer be watched]"),
         ExitReason::Exited | ExitReason::Signalled | ExitReason::Unseen | ExitReason::HungUp => {}
     }
     let mut value = json!({ "output": output, "exit_code": exit.code, "error": null });
@@ -62,7 +62,7 @@ pub(super) fn finished(
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
     } else if output.is_empty() && captured.total > 0 {
-        value["note"] = "what it printed was drawn on a screen of its own, or erased: nothing of it is left".into();
+        value["note"] = "it drew on the alternate screen or erased its output: nothing remains".into();
     }
     let notes = command.options.there.as_ref().map(|there| there.notes()).unwrap_or_default();
     if !notes.is_empty() {
@@ -77,11 +77,12 @@ pub(super) fn finished(
     }
     if !not_kept.is_empty() {
         value["not_kept"] = not_kept.into_iter().take(NAMED).collect::<Vec<_>>().into();
-        value["not_kept_why"] = "they make programs run something: set them in the command that needs them".into();
+        value["not_kept_why"] = "they make programs run code: set them in the command that needs them".into();
     }
     if survivors {
         value["session_id"] = running.id.0.clone().into();
-        value["hint"] = "something it started still runs; `process` can read and kill it by this session_id".into();
+        value["hint"] =
+            "something it started is still running; `process` can read and kill it by this session_id".into();
     }
     if let Some(lost) = &lost {
         value["error"] = lost.why.clone().into();
@@ -111,7 +112,7 @@ pub(super) fn finished(
 /// Of one that was to end with the turn and has not.
 pub(super) fn interrupted(output: &str) -> ToolOutput {
     let mut output = output.to_owned();
-    append(&mut output, "[Command interrupted; it has not ended yet]");
+    append(&mut output, "[Command interrupted; it has not exited yet]");
     let mut result = ToolOutput::json(&json!({ "output": output, "exit_code": 130, "error": null })).summary("stopped");
     result.outcome = Outcome::Interrupted;
     result.view.exit_code = Some(130);
@@ -122,9 +123,9 @@ pub(super) fn interrupted(output: &str) -> ToolOutput {
 /// Of one that was to end at its time limit and has not: it may hang in the kernel.
 pub(super) fn late(output: &str, limit: u64, id: &str, pid: u32) -> ToolOutput {
     let mut output = output.to_owned();
-    append(&mut output, &format!("[Command timed out after {limit}s and was told to end; it has not ended yet]"));
+    append(&mut output, &format!("[Command timed out after {limit}s and was signalled; it has not exited yet]"));
     let value = json!({ "output": output, "session_id": id, "pid": pid, "exit_code": 124, "error": null });
-    let mut result = ToolOutput::json(&value).summary(format!("timed out after {limit} s, not ended yet"));
+    let mut result = ToolOutput::json(&value).summary(format!("timed out after {limit} s, still exiting"));
     result.outcome = Outcome::Failed;
     result.view.exit_code = Some(124);
     result.view.output = output;
@@ -139,7 +140,7 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
         "pid": running.pid,
         "exit_code": null,
         "error": null,
-        "hint": "moved to the background by the user and still running; use `process`, you are told when it ends",
+        "hint": "moved to the background by the user and still running; use `process`; you will be notified when it exits",
     });
     if running.was_typed_into() {
         value["note"] = waits::TYPED.into();
@@ -147,11 +148,10 @@ pub(super) fn moved(output: String, running: &Running) -> ToolOutput {
     if running.was_stopped() {
         value["stopped"] = true.into();
         value["hint"] =
-            "stopped by the user with Ctrl-Z and moved to the background: it does nothing until they continue \
-                         it, or until `process` sends it the signal CONT; you are told when it ends"
+            "stopped by the user with Ctrl-Z and moved to the background: paused until they resume it or `process` sends it CONT; you will be notified when it exits"
                 .into();
     }
-    let summary = if running.was_stopped() { "stopped" } else { "in the background" };
+    let summary = if running.was_stopped() { "stopped" } else { "running in background" };
     let mut result = ToolOutput::json(&value).summary(summary);
     result.view.output = output;
     result

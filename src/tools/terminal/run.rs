@@ -3,7 +3,9 @@
 use super::{Execution, held, output, result, rewrite_sudo, sudo, waits};
 use crate::backends::{Job, JobSpec, Remote};
 use crate::config::OnInput;
-use crate::exec::{Captured, ExitReason, Far, Finished, Launch, ProcessInfo, Running, Sandbox, Spawn, Waited};
+use crate::exec::{
+    Captured, ExitReason, Finished, Launch, ProcessInfo, RemoteCommand, Running, Sandbox, Spawn, Waited,
+};
 use crate::tools::spec::{AgentPort, Progress, ToolCtx, ToolError, ToolOutput};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -187,7 +189,7 @@ pub(crate) fn watched(info: &ProcessInfo, sandbox: Sandbox, running: Running, ag
 }
 
 /// The command on the machine that it is for, ready to start; `None` on this one.
-async fn far(command: &Execution, ctx: &ToolCtx) -> Result<Option<Arc<dyn Far>>, ToolError> {
+async fn far(command: &Execution, ctx: &ToolCtx) -> Result<Option<Arc<dyn RemoteCommand>>, ToolError> {
     let Some(there) = command.options.there.clone() else { return Ok(None) };
     let spec = JobSpec {
         line: command.line.clone(),
@@ -230,8 +232,7 @@ fn refuse_password(there: &Remote, spec: &JobSpec) -> Result<(), String> {
     match there.sudo_wants_password(&spec.task) {
         Ok(false) => Ok(()),
         Ok(true) => Err(format!(
-            "sudo on {} wants a password, and none is sent to another machine: nothing was run. Allow the command there \
-             without one (NOPASSWD in its sudoers), or work there as a user with the rights",
+            "sudo on {} asks for a password, which is never sent to another machine: nothing was run. Allow the command there with NOPASSWD in sudoers, or log in as a user with the rights",
             there.label()
         )),
         Err(error) => Err(error.to_string()),

@@ -1,4 +1,4 @@
-//! `sudo` in a command asks the person by a masked field instead of the terminal: its own option for that is put in.
+//! `sudo` in a command asks the user by a masked field instead of the terminal: its own option for that is put in.
 //!
 //! The line that was judged is the one that the model wrote; this changes nothing but how the password is asked for.
 

@@ -123,7 +123,7 @@ async fn nothing_runs_elsewhere_when_the_folder_is_gone() {
     let call = terminal().plan(json!({"command": "rm -f *"}), &desk.ctx).await.unwrap();
     std::fs::remove_dir(root.join("x")).unwrap();
     let Err(error) = call.run(desk.ctx.clone()).await else { panic!("it ran") };
-    assert!(error.to_string().contains("is gone"), "{error}");
+    assert!(error.to_string().contains("no longer exists"), "{error}");
     assert!(root.join("kept").exists());
     // The way on: a folder that exists becomes the working folder.
     let (value, _) = desk.terminal(json!({"command": "pwd", "workdir": root.to_str().unwrap()})).await;
@@ -207,13 +207,13 @@ async fn time_runs_out_with_the_output_so_far() {
 fn one_that_outlives_its_time_limit_or_a_stop_is_told_as_that() {
     let output = super::result::late("begun", 5, "proc_1", 77);
     let value: Value = serde_json::from_str(&output.content).unwrap();
-    let text = "begun\n[Command timed out after 5s and was told to end; it has not ended yet]";
+    let text = "begun\n[Command timed out after 5s and was signalled; it has not exited yet]";
     let expected = json!({"output": text, "session_id": "proc_1", "pid": 77, "exit_code": 124, "error": null});
     assert_eq!((value, output.outcome), (expected, Outcome::Failed));
-    assert_eq!(output.view.summary, "timed out after 5 s, not ended yet");
+    assert_eq!(output.view.summary, "timed out after 5 s, still exiting");
     let output = super::result::interrupted("");
     let value: Value = serde_json::from_str(&output.content).unwrap();
-    let text = "[Command interrupted; it has not ended yet]";
+    let text = "[Command interrupted; it has not exited yet]";
     assert_eq!(
         (value, output.outcome),
         (json!({"output": text, "exit_code": 130, "error": null}), Outcome::Interrupted)
@@ -314,7 +314,7 @@ async fn an_order_that_comes_too_late_leaves_the_end_to_be_told() {
     desk.process(json!({"action": "poll", "session_id": id.0})).await;
     desk.ctx.task = own;
     let (value, _) = desk.process(json!({"action": "submit", "session_id": id.0, "data": "x"})).await;
-    assert!(value["error"].as_str().unwrap().contains("has already ended"), "{value}");
+    assert!(value["error"].as_str().unwrap().contains("has already exited"), "{value}");
     assert!(!desk.ctx.exec.is_consumed(&id), "nobody was told how");
     let (value, _) = desk.process(json!({"action": "poll", "session_id": id.0})).await;
     assert_eq!((&value["exit_code"], &value["output_preview"]), (&json!(4), &json!("last words")));

@@ -21,13 +21,13 @@ pub(super) fn told(running: &Running, ctx: &ToolCtx, file: &Path) -> ToolOutput 
         "exit_code": null,
         "error": null,
         "waiting_for_input": true,
-        "hint": "it waits for input and goes on in the background: answer with `process` (submit), or end it (kill)",
+        "hint": "it is waiting for input, running in background: answer with `process` (submit), or kill it",
     });
     // A prompt, a menu, an editor: what the terminal shows may not be what was printed.
     if !output.trim_end().ends_with(screen.trim_end()) {
         value["screen"] = screen.clone().into();
     }
-    let mut result = ToolOutput::json(&value).summary("waits for input");
+    let mut result = ToolOutput::json(&value).summary("waiting for input");
     result.view.output = if output.is_empty() { screen } else { output };
     result
 }

@@ -126,7 +126,7 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
     }
     if !blocked.is_empty() {
         let names: Vec<&str> = blocked.iter().map(|(name, _)| name.as_str()).collect();
-        let value = format!("{}: reads like orders against you", names.join(", "));
+        let value = format!("{}: looks like a prompt injection", names.join(", "));
         out.push(("left out", vec![Span::new(value, Role::Careful)]));
     }
     if let Some(tools) = chrome::tools(knowledge) {
@@ -137,7 +137,7 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
         out.push(("missing", vec![Span::new(value, Role::Careful)]));
     }
     if model.demo {
-        out.push(("demo", vec![Span::new("a scripted model; nothing is sent anywhere", Role::Careful)]));
+        out.push(("demo", vec![Span::new("a scripted model; nothing leaves this machine", Role::Careful)]));
     }
     out
 }

@@ -32,17 +32,17 @@ enum Line {
 fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
     let name = |provider: &str| card.name(provider).to_owned();
     match row {
-        Row::Key(provider, from) => ("Keys that are here already", name(provider), from.clone()),
+        Row::Key(provider, from) => ("Keys already on this machine", name(provider), from.clone()),
         Row::Server(server) => {
             let models = match server.models.as_slice() {
                 [] => "no model loaded".to_owned(),
                 [only] => only.clone(),
                 several => plural(several.len() as u64, "model", "models"),
             };
-            ("A server of your own", server.label(), format!("{models} · {}", server.address()))
+            ("Your own server", server.label(), format!("{models} · {}", server.address()))
         }
         Row::OwnServer => {
-            ("A server of your own", "My own server…".to_owned(), "an address, and a key if it wants one".to_owned())
+            ("Your own server", "My own server…".to_owned(), "an address, and a key if needed".to_owned())
         }
         Row::Offline => {
             let detail = "a scripted model, real tools, a scratch folder";
@@ -57,11 +57,11 @@ fn lines(model: &Model, card: &FirstRun) -> Vec<Line> {
     let mut lines = match card.broken {
         false => vec![
             Line::Title("Welcome"),
-            Line::Text("Hermes needs a model to work with. Nothing is sent anywhere before you choose."),
+            Line::Text("Hermes needs a model. Nothing is sent anywhere until you choose one."),
         ],
         true => vec![
             Line::Title("config.yaml cannot be read"),
-            Line::Text("Your settings are still there. Fix the file and type /reload, or begin with one of these."),
+            Line::Text("Your settings are safe. Fix the file and run /reload, or start with one of these."),
         ],
     };
     if card.found.is_none() {
@@ -79,7 +79,7 @@ fn lines(model: &Model, card: &FirstRun) -> Vec<Line> {
     let key = |action| hint::key_in(model, Context::FirstRun, action);
     let foot = hint::list(&[
         (hint::pair(key(Action::Previous), key(Action::Next)), "choose"),
-        (key(Action::Accept), "takes it"),
+        (key(Action::Accept), "select"),
         (Some("/model and /login".to_owned()), "later"),
     ]);
     lines.extend([Line::Blank, Line::Foot(foot)]);

@@ -10,7 +10,7 @@ mod user;
 
 use crate::app::model::transcript::{Cell, CellKind, ToolCell};
 use crate::config::Config;
-use crate::config::skin::Look;
+use crate::config::skin::Appearance;
 use crate::text::highlight::Highlighter;
 use crate::text::stream::Stream;
 use crate::text::wrap::weight;
@@ -28,7 +28,7 @@ pub struct Context<'a> {
     pub expanded: bool,
     /// The calls that this one stands for, itself first.
     pub group: &'a [&'a ToolCell],
-    pub look: &'a Look,
+    pub look: &'a Appearance,
     pub config: &'a Config,
     pub code: &'a mut Highlighter,
 }

@@ -1,4 +1,4 @@
-//! Notes for the person, and the line that ends a turn.
+//! Notes for the user, and the line that ends a turn.
 
 use super::{CellRows, Context};
 use crate::protocol::NoteKind;

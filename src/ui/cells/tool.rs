@@ -167,13 +167,13 @@ fn result(tool: &ToolCell) -> (String, Role) {
     let or = |word: &str| if tool.summary.is_empty() { word.to_owned() } else { tool.summary.clone() };
     let (text, role) = match tool.state {
         ToolState::Proposed => ("waiting".to_owned(), Role::Dim),
-        ToolState::Asking => ("⚠ waits for you".to_owned(), Role::Careful),
+        ToolState::Asking => ("⚠ needs approval".to_owned(), Role::Careful),
         ToolState::Running => (tool.progress.clone(), Role::Dim),
         ToolState::Done(Outcome::Ok) => (tool.summary.clone(), Role::Text),
         ToolState::Done(Outcome::Failed) => (format!("✗ {}", or("failed")), Role::Bad),
         ToolState::Done(Outcome::Denied) => (format!("⊘ {}", or("denied")), Role::Careful),
         ToolState::Done(Outcome::TimedOut) => (format!("⊘ {}", or("no answer in time")), Role::Careful),
-        ToolState::Done(Outcome::NoOne) => (format!("⊘ {}", or("nobody to ask")), Role::Careful),
+        ToolState::Done(Outcome::NoOne) => (format!("⊘ {}", or("no one to ask")), Role::Careful),
         ToolState::Done(Outcome::Refused) => (format!("⊘ {}", or("refused")), Role::Bad),
         ToolState::Done(Outcome::Interrupted) => (format!("■ {}", or("stopped")), Role::Careful),
     };

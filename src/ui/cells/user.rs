@@ -1,4 +1,4 @@
-//! What the person said: a raised block with a bar, as written.
+//! What the user said: a raised block with a bar, as written.
 
 use super::{CellRows, Context};
 use crate::protocol::Origin;

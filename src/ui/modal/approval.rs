@@ -128,7 +128,7 @@ fn title(intent: &Intent) -> &'static str {
         Intent::Edit(_) => "⚠ Approve an edit",
         Intent::Input { .. } => "⚠ Approve typing into a program",
         Intent::Read(_) => "⚠ Approve reading",
-        Intent::Remote { .. } => "⚠ Approve a tool of another program",
+        Intent::Remote { .. } => "⚠ Approve an external tool",
         Intent::Talk => "⚠ Approve",
     }
 }
@@ -169,11 +169,11 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
     let enter = |does| hint::list(&[(key(Action::Accept), does), (key(Action::Close), "goes back")]);
     let back = || hint::list(&[(key(Action::Close), "goes back to the field")]);
     match &state.stage {
-        _ if inert => "answers after a quiet moment".to_owned(),
+        _ if inert => "keys are ignored for a moment".to_owned(),
         ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => back(),
         ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => back(),
-        ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "answers after a quiet moment".to_owned(),
-        _ if state.read.refused && !state.read.whole => "see all of it first".to_owned(),
+        ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "keys are ignored for a moment".to_owned(),
+        _ if state.read.refused && !state.read.whole => "scroll to the end to approve".to_owned(),
         ApprovalStage::Choosing if state.stray => {
             let edit = key(Action::EditCommand).filter(|_| command);
             hint::list(&[(key(Action::Deny), "denies with a reason"), (edit, "edits it")])

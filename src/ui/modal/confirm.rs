@@ -29,12 +29,12 @@ pub fn draw(
     let key = |action| hint::here(model, action);
     let marks = [key(Action::Yes), key(Action::No)];
     let foot = match state.inert_until > model.now {
-        true => "answers after a quiet moment".to_owned(),
+        true => "keys are ignored for a moment".to_owned(),
         false => {
             let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
             let neither = state.no.as_ref().and_then(|_| key(Action::Close));
             let marks = Some(either).filter(|keys| !keys.is_empty());
-            hint::list(&[(marks, "marks"), (key(Action::Accept), "takes it"), (neither, "neither")])
+            hint::list(&[(marks, "marks"), (key(Action::Accept), "select"), (neither, "neither")])
         }
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);

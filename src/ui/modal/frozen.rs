@@ -21,9 +21,9 @@ pub fn draw(
     let key = |action| hint::here(model, action);
     let answers = ROWS.map(|choice| {
         let (label, action) = match choice {
-            FrozenChoice::Later => ("Later: what is dangerous asks", Action::No),
+            FrozenChoice::Later => ("Decide later: dangerous commands ask", Action::No),
             FrozenChoice::Keep => ("Keep the old policy for this session", Action::KeepPolicy),
-            FrozenChoice::Take => ("Take the new policy", Action::TakePolicy),
+            FrozenChoice::Take => ("Use the new policy", Action::TakePolicy),
         };
         (label, key(action), choice == state.selected)
     });

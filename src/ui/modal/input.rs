@@ -32,7 +32,7 @@ pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect
     let asks = matches!(state.then, InputThen::Ask(_));
     let (enter, leave) = (hint::here(model, Action::Accept), hint::here(model, Action::Close));
     let foot = match asks {
-        true if state.inert_until > model.now => "answers after a quiet moment".to_owned(),
+        true if state.inert_until > model.now => "keys are ignored for a moment".to_owned(),
         true => hint::list(&[(enter, ""), (leave, "later"), (hint::key(model, Action::Interrupt), "no answer")]),
         false => hint::list(&[(enter, ""), (leave, "")]),
     };

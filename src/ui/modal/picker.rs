@@ -106,9 +106,7 @@ pub fn draw(
         let text = match (state.loading, state.items.is_empty()) {
             (true, _) => "loading…",
             (false, true) => nothing(state.kind),
-            (false, false) if state.kind == PickerKind::Permissions => {
-                "no rule reads like this; as a command it is judged"
-            }
+            (false, false) if state.kind == PickerKind::Permissions => "no rule matches; as a command",
             (false, false) => "nothing matches",
         };
         paint.fit(list.x + 2, list.y, list.width.saturating_sub(2), text, paint.role(Role::Dim));
@@ -128,11 +126,11 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Servers => "No MCP servers yet: hermes mcp add NAME",
         PickerKind::Toolsets => "No toolsets yet: the session is starting",
         PickerKind::Permissions => "no rules yet",
-        PickerKind::Inbox => "Nothing waits for an answer",
+        PickerKind::Inbox => "Nothing is waiting for an answer",
         PickerKind::History => "No prompts yet",
         PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
-        PickerKind::Skin | PickerKind::Theme => "No looks found",
-        PickerKind::Backends => "No backends here",
+        PickerKind::Skin | PickerKind::Theme => "No skins found",
+        PickerKind::Backends => "No backends",
         PickerKind::Tabs => "No tab fits",
         PickerKind::Palette | PickerKind::Help => "No commands",
     }

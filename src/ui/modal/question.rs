@@ -54,7 +54,7 @@ pub fn draw(
     let blank = u16::from(!question.choices.is_empty());
     let fields = state.text.as_ref().map_or(0, |_| 1 + blank);
     let foot = if state.inert_until > model.now {
-        "answers after a quiet moment".to_owned()
+        "keys are ignored for a moment".to_owned()
     } else if state.text.is_some() && !question.choices.is_empty() {
         "Esc goes back".to_owned()
     } else {

@@ -36,7 +36,7 @@ pub fn draw(
         (hint::here(model, Action::KeepAll), "all"),
         (hint::here(model, Action::Accept), quit),
     ]);
-    let title = "Quit: these still run";
+    let title = "Still running";
     let frame = Frame { title, title_role: Role::Careful, note: "", foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(state.rows.len()) + 4);
     let room = usize::from(place.height.saturating_sub(4)).max(1);
@@ -49,8 +49,8 @@ pub fn draw(
             paint.put(line.x, line.y, 2, "▸", paint.slot(Slot::Prompt));
         }
         let (word, role) = match (one.keep, one.can_stay) {
-            (true, _) => ("● goes on", Role::Good),
-            (false, true) => ("✗ ends", Role::Bad),
+            (true, _) => ("● keeps running", Role::Good),
+            (false, true) => ("✗ killed", Role::Bad),
             (false, false) => ("ends", Role::Dim),
         };
         let text = truncate_end(&one.text, usize::from(line.width.saturating_sub(WORD + 4)));
@@ -66,8 +66,8 @@ pub fn draw(
     }
     let last = row(place, place.height.saturating_sub(2));
     let said = match keeps {
-        0 => "All of them end.".to_owned(),
-        _ => "What goes on writes to its log; the next start shows it again.".to_owned(),
+        0 => "All of them will be killed.".to_owned(),
+        _ => "What keeps running writes to its log; the next start lists it.".to_owned(),
     };
     paint.fit(last.x, last.y, last.width, &said, paint.role(Role::Dim));
     None

@@ -33,9 +33,9 @@ pub fn draw(
     let note = if state.undo { "" } else { &count };
     let on = (hint::here(model, Action::ScrollDown), "reads on");
     let foot = if state.confirm.is_some() {
-        hint::list(&[on, (Some("nothing has happened yet".into()), "")])
+        hint::list(&[on, (Some("nothing has changed yet".into()), "")])
     } else {
-        hint::list(&[on, (hint::here(model, Action::Accept), "goes on"), (hint::here(model, Action::Close), "")])
+        hint::list(&[on, (hint::here(model, Action::Accept), "keeps running"), (hint::here(model, Action::Close), "")])
     };
     let frame = Frame { title, note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
@@ -130,14 +130,14 @@ fn label(choice: RewindChoice, confirm: &Confirming, preview: &RewindPreview) ->
     match choice {
         RewindChoice::Both => (format!("Conversation and {files}"), Action::RewindBoth),
         RewindChoice::Conversation if preview.files.is_empty() => {
-            ("Take back the conversation".into(), Action::RewindConversation)
+            ("Rewind the conversation".into(), Action::RewindConversation)
         }
         RewindChoice::Conversation => ("Conversation only, files stay as they are".into(), Action::RewindConversation),
         RewindChoice::Files => (format!("Only {files}, the conversation stays"), Action::RewindFiles),
         RewindChoice::Overwrite => {
             let mark = if confirm.overwrite { "[x]" } else { "[ ]" };
             let what = plural(preview.foreign() as u64, "file", "files");
-            (format!("{mark} overwrite {what} that somebody else changed, too"), Action::OverwriteFiles)
+            (format!("{mark} also overwrite {what} changed elsewhere"), Action::OverwriteFiles)
         }
     }
 }
@@ -193,7 +193,7 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     if files.is_empty() {
         out.push(text("No edited files to restore", Role::Dim));
     } else {
-        out.push(text("Files that would be put back", Role::Strong));
+        out.push(text("Files that would be restored", Role::Strong));
         let most = files.len().min(MOST_FILES);
         out.extend(files.iter().take(most).map(|file| file_line(file, columns)));
         if most < files.len() {
@@ -202,7 +202,7 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     }
     if !preview.commands.is_empty() {
         out.push(Line::default());
-        out.push(text("Commands ran; what they changed is not undone", Role::Careful));
+        out.push(text("Changes made by commands are not undone", Role::Careful));
         for ran in &preview.commands {
             out.push(text(format!("  {}", shown(&ran.prompt)), Role::Dim));
             out.extend(ran.commands.iter().map(|command| text(format!("    $ {}", shown(command)), Role::Text)));
@@ -243,13 +243,13 @@ fn file_line(file: &FileBack, columns: usize) -> Line {
         [Span::new(format!(" +{}", file.added), Role::Added), Span::new(format!(" −{}", file.removed), Role::Removed)];
     let (letter, role, more) = match &file.fate {
         Fate::Ready => (letter, role, counts.to_vec()),
-        Fate::Already => ("  ", Role::Dim, vec![Span::new(" as it was", Role::Dim)]),
+        Fate::Already => ("  ", Role::Dim, vec![Span::new(" restored", Role::Dim)]),
         Fate::Foreign(how) => {
             let mut more = counts.to_vec();
             more.push(Span::new(format!(" {how}"), Role::Careful));
             ("! ", Role::Careful, more)
         }
-        Fate::Lost(why) => ("× ", Role::Bad, vec![Span::new(format!(" stays: {why}"), Role::Bad)]),
+        Fate::Lost(why) => ("× ", Role::Bad, vec![Span::new(format!(" kept: {why}"), Role::Bad)]),
     };
     let used: usize = more.iter().map(|span| width(&span.text)).sum();
     let path = truncate_middle(&shown(&file.path), columns.saturating_sub(used + 4).max(12));

@@ -24,12 +24,12 @@ pub fn draw(
 ) -> Option<(u16, u16)> {
     let key = |action| hint::here(model, action);
     let answers = [
-        ("Not now: nothing of it runs", key(Action::No), !state.agreed),
-        ("Trust it as it is shown here", key(Action::Yes), state.agreed),
+        ("Not now: nothing here runs", key(Action::No), !state.agreed),
+        ("Trust it as shown", key(Action::Yes), state.agreed),
     ];
     let yes = hint::marks_then(&[key(Action::Yes)], key(Action::Accept));
     let card = Card {
-        title: "⚠ May this run?",
+        title: "⚠ Trust this folder?",
         lines: &state.lines,
         scroll: state.scroll,
         inert: state.inert_until > model.now,
@@ -73,7 +73,7 @@ impl Card<'_> {
             rows.extend(wrapped(line, columns));
         }
         let foot = match (self.inert, more) {
-            (true, _) => "answers after a quiet moment".to_owned(),
+            (true, _) => "keys are ignored for a moment".to_owned(),
             (false, true) => hint::list(&[(hints::scrolls(model), "more"), (Some(self.foot.clone()), "")]),
             (false, false) => self.foot.clone(),
         };

@@ -71,7 +71,7 @@ fn an_edited_line_with_its_own_reasons() {
     let preview = Preview {
         line: line.into(),
         verdict: Verdict::Ask(vec![
-            why("recursive delete", "deletes folders with everything in them", 0..11),
+            why("recursive delete", "deletes folders and everything in them", 0..11),
             why("git force push", "rewrites the history of a remote branch", 15..31),
         ]),
         targets: vec![Target {
@@ -170,7 +170,7 @@ fn what_a_question_is_about_stands_above_it() {
     let last = text.lines().take(top).filter(|line| !line.trim().is_empty()).count();
     assert!(last > 4, "{text}");
     // The newest call of the conversation, whole and not stepped back.
-    assert!(row("waits for you").is_some_and(|at| at < top), "{text}");
+    assert!(row("needs approval").is_some_and(|at| at < top), "{text}");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn log(rows: Vec<Record>) -> Model {
     let text = told::text(&rows, told::SHORT).lines().map(dated).collect::<String>();
     let head = format!("{} rows, none missing or changed\n/approvals log --kind KIND chooses rows\n\n", rows.len());
     let mut model = super::fixture::model();
-    let reply = LoadReply::Report { title: "What was decided".into(), text: format!("{head}{text}") };
+    let reply = LoadReply::Report { title: "Approval log".into(), text: format!("{head}{text}") };
     crate::app::update(&mut model, 0, Msg::Loaded(reply));
     model
 }

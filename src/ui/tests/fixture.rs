@@ -9,7 +9,7 @@ use crate::app::model::types::*;
 use crate::app::model::*;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
-use crate::config::skin::{Look, LookDirs};
+use crate::config::skin::{Appearance, LookDirs};
 use crate::config::theme::Canvas;
 use crate::policy::{Approval, ApprovalId, Intent, Mode, Target, Verdict, Why, proposals};
 use crate::protocol::{FileDiff, NoteKind, Origin, Outcome, SessionId, Usage};
@@ -24,15 +24,15 @@ use std::sync::{Arc, LazyLock};
 pub const NOW: i64 = 1_700_000_000_000;
 
 // Read once: property tests build thousands of models.
-static DEFAULT_LOOK: LazyLock<Arc<Look>> =
-    LazyLock::new(|| Arc::new(Look::load("default", "", &LookDirs::default(), Canvas::default()).unwrap()));
+static DEFAULT_LOOK: LazyLock<Arc<Appearance>> =
+    LazyLock::new(|| Arc::new(Appearance::load("default", "", &LookDirs::default(), Canvas::default()).unwrap()));
 static KEYMAP: LazyLock<Arc<Keymap>> = LazyLock::new(|| Arc::new(Keymap::defaults().unwrap()));
 
 /// A session before its first message, in a skin.
 pub fn in_skin(skin: &str) -> Model {
     let look = match skin {
         "default" => DEFAULT_LOOK.clone(),
-        _ => Arc::new(Look::load(skin, "", &LookDirs::default(), Canvas::default()).unwrap()),
+        _ => Arc::new(Appearance::load(skin, "", &LookDirs::default(), Canvas::default()).unwrap()),
     };
     let config = Arc::new(Config::default());
     let mut model = Model::new(config, look, KEYMAP.clone(), (140, 45), "~/src/app".into(), NOW);
@@ -98,7 +98,7 @@ pub fn busy() -> Model {
         "terminal",
         "💻",
         "for i in $(seq 50); do cargo test resume || break; done",
-        "exit 1",
+        "exited with 1",
         ToolState::Done(Outcome::Failed),
         Some(41_200),
     );
@@ -298,8 +298,8 @@ pub fn told() -> Model {
     t.push(CellKind::Assistant { text: "the tests run.".into() }, None, true);
     t.push(tool("read_file", "📖", "src/main.rs", "8 lines", ToolState::Done(Outcome::Ok), Some(3)), None, true);
     let ended = "[Background process proc_1 exited (exit code 1).\nCommand: npm run dev\nOutput:\nport 5173 is taken]";
-    t.push(told("npm run dev ended with exit 1, the model was told", ended), None, true);
-    let id = t.push(told("npm run dev printed “error”, the model was told", ended), None, true);
+    t.push(told("npm run dev exited with 1; the model was notified", ended), None, true);
+    let id = t.push(told("npm run dev printed “error”; the model was notified", ended), None, true);
     if let Some(cell) = t.cell(id) {
         cell.toggle();
     }

@@ -61,7 +61,7 @@ fn plugins(all: bool) -> Model {
             name: WIDE.into(),
             description: "とても長い説明がここにあります。".repeat(4),
             state: PluginState::Failed,
-            detail: "it ended with exit 1 before it said hello".into(),
+            detail: "it exited with 1 before it said hello".into(),
             from: "project",
             problems: texts(&["the tool `x y` has a name that no model can call; it was left out"]),
             tail: texts(&["Traceback (most recent call last):", "ModuleNotFoundError: No module named 'requests'"]),
@@ -165,7 +165,7 @@ fn permissions(rows: Vec<RuleRow>, typed: bool) -> Model {
     update(&mut model, NOW, Msg::Loaded(reply));
     if typed {
         script(&mut model, "git push x");
-        let verdict = "ask\n  publishes: sends commits to another place\n  no rule of yours is about it".into();
+        let verdict = "ask\n  publishes: sends commits to another place\n  no rule matches it".into();
         update(&mut model, NOW, Msg::Loaded(LoadReply::Tried { command: "git push x".into(), verdict }));
     }
     model

@@ -156,8 +156,8 @@ fn rewind(confirm: Option<Confirming>) -> RewindModal {
     let files = vec![
         file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
         file("docs/new.md", FileKind::Deleted, Fate::Ready),
-        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed since by somebody else".into())),
-        file("big.bin", FileKind::Modified, Fate::Lost("its 24 MB were too large to keep".into())),
+        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed elsewhere since".into())),
+        file("big.bin", FileKind::Modified, Fate::Lost("its 24 MB were too large to save".into())),
         file("src/lib.rs", FileKind::Added, Fate::Already),
     ];
     let said = |who, text: &str| LeftOut { who, text: text.into() };

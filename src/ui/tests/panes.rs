@@ -302,7 +302,7 @@ fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_firs
         text.lines().last().unwrap_or_default().to_owned()
     };
     let wide = footer(&model, (140, 45));
-    for key in ["Enter take over", "K end it", "/ find", "| two", "Ctrl-T close"] {
+    for key in ["Enter take over", "K kill it", "/ find", "| two", "Ctrl-T close"] {
         assert!(wide.contains(key), "{key}: {wide}");
     }
     let narrow = footer(&model, (60, 20));
@@ -311,10 +311,10 @@ fn the_footer_names_the_keys_that_work_on_the_shown_command_the_most_useful_firs
     let row = model.tab.processes.rows.iter_mut().find(|row| Some(&row.id) == shown.as_ref()).expect("the shown one");
     row.state = ProcessState::Exited(Exit { code: 0, reason: ExitReason::Exited, duration: Default::default() });
     let ended = footer(&model, (140, 45));
-    assert!(ended.contains("x off the list") && !ended.contains("take over") && !ended.contains("end it"), "{ended}");
+    assert!(ended.contains("x remove") && !ended.contains("take over") && !ended.contains("kill it"), "{ended}");
     model.tab.processes.pane.screen = Some(Arc::new(Snapshot::default()));
     let (text, _) = screen(&model, &mut ViewCache::default(), 140, 45);
-    assert!(text.contains("It has ended and left nothing here."), "{text}");
+    assert!(text.contains("It exited without output."), "{text}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn the_first_start() {
         card.room = 30;
     }
     let text = shown(&model, 100, 30);
-    assert!(text.contains("Welcome") && text.contains("Enter takes it · /model"), "{text}");
+    assert!(text.contains("Welcome") && text.contains("Enter select · /model"), "{text}");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn each_modal() {
 fn the_smallest_screens() {
     insta::assert_snapshot!("smallest", shown(&fixture::busy(), 40, 12));
     insta::assert_snapshot!("too-small", shown(&fixture::busy(), 39, 11));
-    assert!(shown(&fixture::approval(), 39, 11).contains("a question waits"));
+    assert!(shown(&fixture::approval(), 39, 11).contains("a question is waiting"));
 }
 
 #[test]

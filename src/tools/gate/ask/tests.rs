@@ -136,7 +136,8 @@ async fn end(running: tokio::task::JoinHandle<ToolBody>) -> ToolBody {
 async fn a_question_that_the_rules_answer_meanwhile_is_taken_back_and_says_why() {
     let allow = listed(Action::Allow, "recursive delete");
     let deny = listed(Action::Deny, "rm -rf *");
-    for (rules, outcome, says) in [(allow, Outcome::Ok, "now allowed"), (deny, Outcome::Denied, "now denied by a rule")]
+    for (rules, outcome, says) in
+        [(allow, Outcome::Ok, "now allowed"), (deny, Outcome::Denied, "now denied by the user's rule")]
     {
         let mut waits = waits(|_| {});
         std::fs::create_dir(waits.bench.path("build")).unwrap();

@@ -37,7 +37,7 @@ async fn every_action_is_judged_as_what_it_does_and_says_so() {
     }
     for (args, why) in [
         (json!({"action": "send_keys", "session_id": id}), "`keys`"),
-        (json!({"action": "send_keys", "session_id": id, "keys": [[]]}), "is no key"),
+        (json!({"action": "send_keys", "session_id": id, "keys": [[]]}), "is not a key"),
         (json!({"action": "signal", "session_id": id}), "`signal`"),
         (json!({"action": "resize", "session_id": id, "columns": 0, "rows": 5}), "`columns`"),
         (json!({"action": "press", "session_id": id}), "send_keys"),

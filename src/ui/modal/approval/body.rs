@@ -68,7 +68,7 @@ impl Body {
     fn asked(&mut self, model: &Model, approval: &Approval, room: Room) {
         if !approval.changed.is_empty() {
             let from = self.rows.len();
-            self.rows.push(Row::ornament(Line::plain("Asked again: it is not as it was", Role::Careful)));
+            self.rows.push(Row::ornament(Line::plain("Asking again: this changed since you saw it", Role::Careful)));
             for sentence in &approval.changed {
                 wrapped(&mut self.rows, &format!("· {sentence}"), Role::Text, room.columns);
             }
@@ -85,7 +85,7 @@ impl Body {
             wrapped(&mut self.rows, &asked.join(" · "), Role::Dim, room.columns);
         }
         if approval.kept {
-            wrapped(&mut self.rows, "/rewind brings back what these files hold now", Role::Dim, room.columns);
+            wrapped(&mut self.rows, "/rewind can restore these files", Role::Dim, room.columns);
         }
     }
 
@@ -97,9 +97,9 @@ impl Body {
         self.touched(&preview.targets, room);
         self.payloads(&preview.payloads, room);
         let words = match &preview.verdict {
-            Verdict::Allow(why) if why.is_empty() => "Nothing in it is asked about.",
-            Verdict::Refuse(_) => "No mode runs this line.",
-            Verdict::DeniedByRule(_) => "A rule of yours denies this line.",
+            Verdict::Allow(why) if why.is_empty() => "Nothing here needs approval.",
+            Verdict::Refuse(_) => "This is refused in every mode.",
+            Verdict::DeniedByRule(_) => "One of your rules denies this.",
             Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_) => "",
         };
         if !words.is_empty() {
@@ -168,7 +168,7 @@ impl Body {
     fn payloads(&mut self, payloads: &[Payload], room: Room) {
         for payload in payloads {
             self.gap(room);
-            let word = if payload.decoded { "Decoded, this is what runs" } else { "This is what runs" };
+            let word = if payload.decoded { "This is what runs, decoded" } else { "This is what runs" };
             self.rows.push(Row::ornament(Line::plain(word, Role::Strong)));
             let source = visible(payload.from.trim()).text.replace('\n', " ");
             if !source.is_empty() {

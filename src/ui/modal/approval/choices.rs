@@ -46,20 +46,19 @@ pub fn margin(model: &Model) -> u16 {
 pub fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     let line = |text: &str, role| Part::Line(Line::plain(text, role));
     match &state.stage {
-        ApprovalStage::Reason(text) => [
-            whole("Why not? The model reads it; it may stay empty.", Role::Dim, room),
-            vec![Part::Field("❯ ", text.clone())],
-        ]
-        .concat(),
+        ApprovalStage::Reason(text) => {
+            [whole("Why not? The model sees this; optional.", Role::Dim, room), vec![Part::Field("❯ ", text.clone())]]
+                .concat()
+        }
         ApprovalStage::Editing(text) => {
-            vec![line("What is to run instead:", Role::Dim), Part::Field("$ ", text.clone())]
+            vec![line("Run instead:", Role::Dim), Part::Field("$ ", text.clone())]
         }
         ApprovalStage::ConfirmingEdit(_, judged) => {
             let question = match judged {
-                Judged::Waiting => "Looking at what it would do …",
+                Judged::Waiting => "Checking what it would do…",
                 Judged::As(preview) if approvals::is_barred(preview) => "It cannot run.",
                 Judged::As(_) => "Run this instead?",
-                Judged::Unknown => "Run this instead? It may need an answer of its own.",
+                Judged::Unknown => "Run this instead? It may need approval too.",
             };
             whole(question, Role::Careful, room)
         }
@@ -71,7 +70,7 @@ pub fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: us
             let mut parts = choices(model, approval, room);
             if state.stage == ApprovalStage::Confirming {
                 parts.push(line("", Role::Text));
-                parts.push(line("Allow it this once?", Role::Careful));
+                parts.push(line("Allow once?", Role::Careful));
             }
             parts
         }
@@ -83,7 +82,7 @@ pub fn choices(model: &Model, approval: &Approval, room: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     let always = matches!(approval.verdict, Verdict::AskAlways(_));
     if always {
-        parts.push(Part::Line(Line::plain("This is asked every time, in every mode.", Role::Careful)));
+        parts.push(Part::Line(Line::plain("This asks every time, in every mode.", Role::Careful)));
     }
     let open = approvals::choices(approval);
     let offered: Vec<Option<(usize, String)>> = GRID
@@ -118,7 +117,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let offers = approvals::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
-        sentences.push("Everything, except commands that always need a yes (yolo)".to_owned());
+        sentences.push("Everything, except commands that always ask (yolo)".to_owned());
     }
     let indent = [Span::new("    ", Role::Text)];
     let details: Vec<Vec<Part>> = offers
@@ -171,7 +170,7 @@ fn yolo(model: &Model, room: usize) -> Vec<Part> {
         None => String::new(),
     };
     [
-        whole("Run everything without asking, in this session?", Role::Bad, room),
+        whole("Run everything without asking for the rest of this session?", Role::Bad, room),
         whole(
             &format!(
                 "This call runs, and so does every dangerous one that follows. What is never allowed stays refused, what \

@@ -13,7 +13,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
     let entries: Vec<&str> = offer.grant.entries.iter().map(|entry| policy::label(entry)).collect();
     let what = match (offer.grant.width, &approval.intent) {
         (Width::Command, Intent::Input { process, .. }) => {
-            format!("what is asked about only because of: {}, in this process ({process})", classes(approval))
+            format!("anything that asks only because of: {}, in this process ({process})", classes(approval))
         }
         (Width::Command, _) => "exactly this, here".to_owned(),
         (Width::Words, _) => entries.iter().map(|entry| words(entry)).collect::<Vec<_>>().join(", and "),
@@ -24,7 +24,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
             format!("the tool {tool}, with any arguments")
         }
         (Width::Effects | Width::Server, _) => {
-            format!("whatever is asked about only because of: {}", entries.join(", "))
+            format!("anything that asks only because of: {}", entries.join(", "))
         }
     };
     let place = match offer.grant.scope {
@@ -53,7 +53,7 @@ fn exact_command(entry: &str) -> Option<&str> {
 /// A line of `permissions.yaml` in words: `terminal(git push *)`, `file.write(src/**)`.
 fn words(entry: &str) -> String {
     let Some((subject, argument)) = entry.strip_suffix(')').and_then(|rest| rest.split_once('(')) else {
-        return format!("what the rule {entry} means");
+        return format!("anything the rule {entry} matches");
     };
     let below = argument.strip_suffix("/**");
     let path = below.map_or_else(|| argument.to_owned(), |folder| format!("anything in {folder}/"));
@@ -64,7 +64,7 @@ fn words(entry: &str) -> String {
         ("file.write", _) => format!("writing {path}"),
         ("file.delete", _) => format!("deleting {path}"),
         ("file.read", _) => format!("reading {path}"),
-        _ => format!("what the rule {entry} means"),
+        _ => format!("anything the rule {entry} matches"),
     }
 }
 
@@ -72,9 +72,9 @@ fn words(entry: &str) -> String {
 pub fn written(offer: &Proposal) -> String {
     let grant = &offer.grant;
     let place = match (grant.scope, grant.width) {
-        (Scope::Session, _) => return "kept with this session, written to no file".to_owned(),
+        (Scope::Session, _) => return "kept for this session, not written to a file".to_owned(),
         (Scope::Global, Width::Effects | Width::Server) => "command_allowlist in config.yaml",
-        (Scope::Project, _) => "permissions.yaml, below this project,",
+        (Scope::Project, _) => "permissions.yaml, for this project,",
         (Scope::Global, Width::Command | Width::Words) => "permissions.yaml",
     };
     // A command and classes stand in the sentence as they are written.
@@ -90,9 +90,9 @@ const FEW: usize = 10;
 /// What it would have passed before, of calls like this one; nothing where there is no past to look at.
 pub fn past(past: &Past, intent: &Intent) -> String {
     let (one, many) = match intent {
-        Intent::Edit(_) => ("change of files", "changes of files"),
-        Intent::Read(_) => ("read that was asked about", "reads that were asked about"),
-        Intent::Remote { .. } => ("call of such tools", "calls of such tools"),
+        Intent::Edit(_) => ("file change", "file changes"),
+        Intent::Read(_) => ("read that asked", "reads that asked"),
+        Intent::Remote { .. } => ("such tool call", "such tool calls"),
         Intent::Command { .. } | Intent::Input { .. } | Intent::Talk => ("command", "commands"),
     };
     let last = format::plural(past.of as u64, one, many);
@@ -101,9 +101,9 @@ pub fn past(past: &Past, intent: &Intent) -> String {
         (0, _) => String::new(),
         // So few say nothing about what it is worth.
         (..FEW, 0) => String::new(),
-        (1, _) => format!("would also have passed your last {one}: {}", examples()),
-        (_, 0) => format!("would have passed none of your last {last}"),
-        (_, matched) => format!("would also have passed {matched} of your last {last}: {}", examples()),
+        (1, _) => format!("would also have allowed your last {one}: {}", examples()),
+        (_, 0) => format!("would have allowed none of your last {last}"),
+        (_, matched) => format!("would also have allowed {matched} of your last {last}: {}", examples()),
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     fn a_short_past_that_nothing_matched_is_not_told() {
         let said = |of, matched| past(&Past { of, matched, examples: vec![] }, &Intent::Talk);
         assert_eq!((said(2, 0), said(9, 0)), (String::new(), String::new()));
-        assert_eq!(said(10, 0), "would have passed none of your last 10 commands");
+        assert_eq!(said(10, 0), "would have allowed none of your last 10 commands");
         assert!(said(2, 1).contains("1 of your last 2"));
     }
 
@@ -130,7 +130,7 @@ mod tests {
             ("file.write(src/**)", "writing anything in src/"),
             ("file.delete(/home/a/notes)", "deleting /home/a/notes"),
             ("file.read(~/.ssh/**)", "reading anything in ~/.ssh/"),
-            ("mcp__git__*", "what the rule mcp__git__* means"),
+            ("mcp__git__*", "anything the rule mcp__git__* matches"),
         ] {
             assert_eq!(words(rule), said);
         }

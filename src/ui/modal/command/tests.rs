@@ -110,7 +110,7 @@ fn a_very_long_one_keeps_its_head_its_tail_and_every_reason() {
     let reasons = [why("delete", "goes", start..start + 7), why("about nothing", "", 0..0)];
     let mut all = told(&line, &reasons, 40);
     assert_eq!((all.rows.len(), all.named.len()), (63, 3));
-    assert!(all.fold(9, "m shows them"));
+    assert!(all.fold(9, "m: show them"));
     let rows: Vec<String> = all.rows.iter().map(|row| row.line.text()).collect();
     assert_eq!(
         rows,
@@ -121,11 +121,11 @@ fn a_very_long_one_keeps_its_head_its_tail_and_every_reason() {
             "echo 4",
             "echo 5",
             "echo 6",
-            "⋯ 23 more rows: m shows them",
+            "⋯ 23 more rows: m: show them",
             "echo 30",
             "───────",
             "└─ delete: goes",
-            "⋯ 27 more rows: m shows them",
+            "⋯ 27 more rows: m: show them",
             "echo 58",
             "echo 59",
             "echo 60",

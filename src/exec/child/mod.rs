@@ -1,0 +1,7 @@
+//! Children that no pane shows: one answer and an end, a protocol over pipes, a shell on another machine, `git`, a browser.
+
+pub(super) mod browse;
+pub(super) mod link;
+pub(super) mod oneshot;
+pub(super) mod piped;
+pub(super) mod repo;

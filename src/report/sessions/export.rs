@@ -1,0 +1,127 @@
+//! A session as a file: JSONL that comes back in whole, ShareGPT for training, and the readable ones.
+
+use super::text::rfc3339;
+use super::{Format, html, markdown};
+use crate::protocol::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
+use crate::store::{Page, SessionMeta, Store, StoreError};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// All that an export needs to know.
+pub struct Gathered {
+    session: SessionId,
+    about: SessionMeta,
+    page: Page,
+    prompt: Option<String>,
+}
+
+/// Reads a session for an export.
+///
+/// # Errors
+/// It is not there, or the store fails.
+pub async fn gather(store: &Store, session: &SessionId) -> Result<Gathered, StoreError> {
+    let (about, page) = (store.about(session).await?, store.whole(session).await?);
+    Ok(Gathered { session: session.clone(), about, page, prompt: store.prompt(session).await? })
+}
+
+/// Writes what was gathered; `err` gets a warning when something of it can't be read.
+///
+/// # Errors
+/// Only when a writer fails.
+pub fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    let Gathered { session, about, page, prompt } = from;
+    if page.skipped > 0 {
+        writeln!(err, "warning: skipped {} unreadable items; try `hermes sessions repair`", page.skipped)?;
+    }
+    match format {
+        Format::Jsonl => {
+            for line in page.items.iter().filter_map(|item| jsonl(session, item)) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Format::Sharegpt => {
+            writeln!(out, "{}", sharegpt(prompt.clone(), &about.row.model, about.row.started_at, &page.items))?;
+        }
+        Format::Md => markdown::write(about, &page.items, out)?,
+        Format::Html => html::write(about, &page.items, out)?,
+    }
+    out.flush()
+}
+
+/// One line of a file; notes are for the person alone and are left out.
+pub fn jsonl(session: &SessionId, item: &Item) -> Option<Value> {
+    let row = |role: &str, content: Value, tool: Value, calls: Value| {
+        json!({
+            "session_id": session.0, "role": role, "content": content, "tool_name": tool, "tool_calls": calls,
+            "at": rfc3339(item.at),
+        })
+    };
+    match &item.body {
+        Body::User { text, images, .. } => Some(row("user", user_content(text, images), Value::Null, Value::Null)),
+        Body::Assistant(body) => {
+            let calls: Vec<Value> = body.calls.iter().map(call_json).collect();
+            let calls = if calls.is_empty() { Value::Null } else { calls.into() };
+            Some(row("assistant", body.text.as_str().into(), Value::Null, calls))
+        }
+        Body::Tool(body) => Some(row("tool", body.content.as_str().into(), body.name.as_str().into(), Value::Null)),
+        Body::Note { .. } => None,
+    }
+}
+
+/// Text, or parts as the Chat Completions dialect has them when there are images.
+fn user_content(text: &str, images: &[Image]) -> Value {
+    if images.is_empty() {
+        return text.into();
+    }
+    let images = images.iter().map(|image| {
+        json!({"type": "image_url", "image_url": {"url": format!("data:{};base64,{}", image.media_type, image.data)}})
+    });
+    std::iter::once(json!({"type": "text", "text": text})).chain(images).collect()
+}
+
+/// A call as the Chat Completions dialect has it: the arguments are text.
+fn call_json(call: &ToolCall) -> Value {
+    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}})
+}
+
+/// One object: conversations of system, human, gpt and tool, with thoughts and calls in tags.
+fn sharegpt(prompt: Option<String>, model: &str, started_at: i64, items: &[Item]) -> Value {
+    let mut turns: Vec<(&str, String)> = Vec::new();
+    turns.extend(prompt.map(|prompt| ("system", prompt)));
+    let mut completed = false;
+    for item in items {
+        match &item.body {
+            Body::User { text, .. } => {
+                completed = false;
+                turns.push(("human", text.clone()));
+            }
+            Body::Assistant(body) => {
+                completed = body.calls.is_empty() && body.stop == StopReason::EndTurn;
+                turns.push(("gpt", gpt(body)));
+            }
+            Body::Tool(body) => {
+                let value = json!({"tool_call_id": body.call_id, "name": body.name, "content": body.content});
+                let value = format!("<tool_response>\n{value}\n</tool_response>");
+                match turns.last_mut() {
+                    // The results of one answer belong into one turn.
+                    Some(("tool", text)) => *text = format!("{text}\n{value}"),
+                    _ => turns.push(("tool", value)),
+                }
+            }
+            Body::Note { .. } => {}
+        }
+    }
+    let turns: Vec<Value> = turns.into_iter().map(|(from, value)| json!({"from": from, "value": value})).collect();
+    json!({"conversations": turns, "timestamp": rfc3339(started_at), "model": model, "completed": completed})
+}
+
+fn gpt(body: &AssistantBody) -> String {
+    let mut text = format!("<think>\n{}\n</think>\n{}", body.reasoning, body.text);
+    for call in &body.calls {
+        // Arguments that are no JSON stay text.
+        let arguments = serde_json::from_str(&call.args).unwrap_or_else(|_| Value::from(call.args.as_str()));
+        let value = json!({"name": call.name, "arguments": arguments});
+        text.push_str(&format!("\n<tool_call>\n{value}\n</tool_call>"));
+    }
+    text
+}

@@ -1,0 +1,48 @@
+//! Stored sessions as text: files to keep, to read, to import again and to train with.
+
+pub mod export;
+mod html;
+mod markdown;
+mod rendered;
+pub mod text;
+
+use crate::protocol::SessionId;
+use crate::store::{Store, StoreError};
+use clap::ValueEnum;
+use std::io;
+
+/// What an export looks like.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Markdown to read
+    #[default]
+    Md,
+    /// One item a line, to be imported again
+    Jsonl,
+    /// One self-contained page
+    Html,
+    /// Training data: one line of conversations
+    Sharegpt,
+}
+
+/// Why a session is not exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("formats are md, jsonl, html, sharegpt")]
+    Format,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the export was not written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// A session as text; `format` as on the command line.
+///
+/// # Errors
+/// The format is none, or the session can't be read.
+pub async fn export_text(store: &Store, session: &SessionId, format: &str) -> Result<String, ExportError> {
+    let format = Format::from_str(format, true).map_err(|_| ExportError::Format)?;
+    let mut out = Vec::new();
+    export::export(&export::gather(store, session).await?, format, &mut out, &mut io::sink())?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}

@@ -1,0 +1,199 @@
+//! Durability against power loss, figures, and repair.
+
+use super::db::Db;
+use super::error::StoreError;
+use super::open::{self, Found};
+use super::{Opened, Repaired, Stats, index, journal, salvage};
+use crate::fs::remove;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Everything committed so far survives a power loss when this returns. Failures are told as the store's trouble: the
+/// items themselves are in the operating system's hands.
+pub(super) fn sync(db: &mut Db) {
+    if db.in_memory {
+        return;
+    }
+    let checkpoint = db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
+        let (busy, in_log, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(busy == 0 && moved >= in_log)
+    });
+    // Another process may be at it, or still read an older state; then the log alone is enough.
+    if matches!(checkpoint, Ok(true)) {
+        return;
+    }
+    let log = beside(&db.path, "-wal");
+    if let Err(error) = File::open(&log).and_then(|log| log.sync_data())
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        db.shared.set_trouble(Some(StoreError::file("write to the disk", &log, &error).to_string()));
+    }
+}
+
+/// The files that SQLite keeps beside a database.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+pub(super) fn stats(db: &Db) -> Result<Stats, StoreError> {
+    let mut stats = db.read("count the sessions", |conn| {
+        conn.query_row(
+            "SELECT count(*), coalesce(sum(item_count), 0), min(started_at), max(updated_at), coalesce(sum(input_tokens), 0),
+               coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost)
+             FROM sessions WHERE item_count > 0",
+            [],
+            |row| {
+                let count = |column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+                Ok(Stats {
+                    path: String::new(),
+                    bytes: 0,
+                    sessions: count(0)?,
+                    items: count(1)?,
+                    first_at: row.get(2)?,
+                    last_at: row.get(3)?,
+                    input: count(4)?,
+                    cached: count(5)?,
+                    output: count(6)?,
+                    cost: row.get(7)?,
+                })
+            },
+        )
+    })?;
+    if db.in_memory {
+        stats.path = ":memory:".to_owned();
+    } else {
+        stats.path = db.path.display().to_string();
+        let sizes = [db.path.clone(), beside(&db.path, "-wal")];
+        stats.bytes = sizes.iter().filter_map(|path| fs::metadata(path).ok()).map(|about| about.len()).sum();
+    }
+    Ok(stats)
+}
+
+/// Makes everything sound again: journals taken in, counts and search index made anew; damaged and dated databases merged
+/// into a fresh one. Nothing is deleted: what is replaced keeps its content under another name.
+pub(super) fn repair(db: &mut Db) -> Result<Repaired, StoreError> {
+    let mut report = Repaired::default();
+    if db.in_memory {
+        report.done.push("sessions are in memory only: make the home writable and start again".to_owned());
+        return Ok(report);
+    }
+    let sources = sources(db);
+    let sound = is_sound(db);
+    if sound && sources == [db.path.clone()] && db.path == primary(&db.home) {
+        let moved = journal::take_in(db);
+        if moved > 0 {
+            report.done.push(format!("recovered {moved} items from the journal"));
+        }
+        recount(db)?;
+        if !index::is_sound(db) {
+            index::rebuild(db)?;
+            report.done.push("rebuilt the search index".to_owned());
+        }
+        index::catch_up(db)?;
+        report.done.push(format!("{} is intact", db.path.display()));
+        return Ok(report);
+    }
+    merge(db, &sources, &mut report)?;
+    journal::take_in(db);
+    recount(db)?;
+    index::rebuild(db)?;
+    Ok(report)
+}
+
+/// Where the sessions belong.
+fn primary(home: &Path) -> PathBuf {
+    let usual = home.join(open::PRIMARY);
+    match open::look(&usual) {
+        Found::Nothing | Found::Ours => usual,
+        Found::Foreign | Found::Unreadable(_) => home.join(open::SECOND),
+    }
+}
+
+/// Every database of ours in the home, the one in use first.
+fn sources(db: &Db) -> Vec<PathBuf> {
+    let mut found = vec![db.path.clone()];
+    let named = [db.home.join(open::PRIMARY), db.home.join(open::SECOND)];
+    for path in named.into_iter().chain(open::dated(&db.home)) {
+        if !found.contains(&path) && open::look(&path) == Found::Ours {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn is_sound(db: &Db) -> bool {
+    let answer = db.conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    // The search index is checked, and made anew, by itself.
+    answer.is_ok_and(|text| text == "ok" || text.contains("item_words") || text.contains("item_trigrams"))
+}
+
+/// What is derived from the items, from the items.
+fn recount(db: &mut Db) -> Result<(), StoreError> {
+    db.write("count the items", |tx| {
+        tx.execute_batch(
+            "UPDATE sessions SET
+               item_count = (SELECT count(*) FROM items i WHERE i.session = sessions.key),
+               updated_at = max(updated_at, coalesce((SELECT max(at) FROM items i WHERE i.session = sessions.key), 0)),
+               last_item = coalesce((SELECT max(id) FROM items i WHERE i.session = sessions.key), 0),
+               last_turn = coalesce((SELECT max(turn) FROM items i WHERE i.session = sessions.key), 0)",
+        )
+    })
+}
+
+/// Puts what all sources hold into a fresh database, which then takes the place of the first.
+fn merge(db: &mut Db, sources: &[PathBuf], report: &mut Repaired) -> Result<(), StoreError> {
+    let doing = "repair";
+    // Leaving WAL needs the database alone: a program that still writes would write into a file that is moved away.
+    let alone = db.conn.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get::<_, String>(0));
+    if let Err(error) = &alone
+        && super::error::is_busy(error)
+    {
+        return Err(db.fault("repair while another hermes has it open", error));
+    }
+    let stamp = chrono::Local::now().format("%Y%m%d-%H%M%S").to_string();
+    let fresh_path = db.home.join(format!("repair-{stamp}.tmp"));
+    let mut fresh = open::fresh(&fresh_path).map_err(|why| place(doing, &fresh_path, why))?;
+    for source in sources {
+        let saved = salvage::copy(source, &db.home, &mut fresh)?;
+        report.done.push(format!(
+            "{}: recovered {} sessions and {} items, {} rows unreadable",
+            source.display(),
+            saved.sessions,
+            saved.items,
+            saved.unreadable
+        ));
+    }
+    drop(fresh);
+    // The old connection goes before its file is renamed.
+    let none = rusqlite::Connection::open_in_memory().map_err(|error| db.fault(doing, &error))?;
+    drop(std::mem::replace(&mut db.conn, none));
+    for source in sources {
+        let kept = beside(source, &format!(".before-{stamp}"));
+        for suffix in ["", "-wal"] {
+            match fs::rename(beside(source, suffix), beside(&kept, suffix)) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::file(doing, source, &error)),
+                Ok(()) => {}
+            }
+        }
+        // The index of the log is worthless without it.
+        if let Err(error) = remove::file(remove::File::LogIndex, &db.home, &beside(source, "-shm")) {
+            tracing::debug!("{error}");
+        }
+        report.kept.push(kept.display().to_string());
+    }
+    let target = primary(&db.home);
+    fs::rename(&fresh_path, &target).map_err(|error| StoreError::file(doing, &target, &error))?;
+    let (again, Opened { path, warning }) =
+        open::open(&db.home, db.shared.clone()).map_err(|error| db.fault(doing, &error))?;
+    *db = again;
+    report.done.push(format!("sessions are in {path}{}", warning.map(|text| format!(" ({text})")).unwrap_or_default()));
+    Ok(())
+}
+
+fn place(doing: &'static str, path: &Path, reason: String) -> StoreError {
+    let remedy = "free some space or make the folder writable";
+    StoreError::File { doing, path: path.display().to_string(), reason, remedy }
+}
