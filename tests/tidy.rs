@@ -388,3 +388,14 @@ fn the_tree_of_packages_stays_small_and_single() {
     }
     assert!(names.len() <= 415, "{} packages in Cargo.lock", names.len());
 }
+
+#[test]
+fn only_the_engine_starts_conversations() {
+    let starts = Regex::new(r"\brunner::spawn\(").unwrap();
+    let faults = sources()
+        .into_iter()
+        .filter(|source| source.room != "engine" && starts.is_match(&source.code))
+        .map(|source| source.path.display().to_string())
+        .collect();
+    fail_on("conversations are started by `engine`", faults);
+}

@@ -141,7 +141,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outcome: Result<String, String>) {
     let how = hint::sentence(&[
         (hint::field(model, Action::Accept), "stores it all the same"),
-        (hint::field(model, Action::Close), "leaves"),
+        (hint::field(model, Action::Close), "cancels"),
     ]);
     let how = if how.is_empty() { how } else { format!(" {how}.") };
     let Some(field) = modals::key_field(model, provider) else { return };

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn keys_that_are_none_are_not_spoken_of() {
         let key = |text: &str| Some(text.to_owned());
-        assert_eq!(list(&[(key("Enter"), "select"), (None, "scrolls"), (key("Esc"), "")]), "Enter takes it · Esc");
+        assert_eq!(list(&[(key("Enter"), "select"), (None, "scrolls"), (key("Esc"), "")]), "Enter select · Esc");
         assert_eq!(sentence(&[(key("F2"), "keeps them"), (key("Esc"), "forgets")]), "F2 keeps them, Esc forgets");
         assert_eq!(pair(key("↑"), key("↓")), key("↑↓"));
         assert_eq!(pair(key("F2"), key("↓")), key("F2 ↓"));

@@ -96,6 +96,32 @@ impl Press {
     }
 }
 
+/// What leads to another tab from a modal: a question of one session holds up no other.
+const TABS: [Action; 11] = [
+    Action::NextTab,
+    Action::PreviousTab,
+    Action::Tab1,
+    Action::Tab2,
+    Action::Tab3,
+    Action::Tab4,
+    Action::Tab5,
+    Action::Tab6,
+    Action::Tab7,
+    Action::Tab8,
+    Action::Tab9,
+];
+
+/// A key that the modal has no use for and that leads to another tab, where there is one.
+fn to_another_tab(model: &Model, key: Key) -> Option<Action> {
+    let modal = model.tab.modals.last().filter(|_| !model.parked.is_empty())?;
+    let own = Press::in_modal(model, modal, key);
+    let typed = focus::writes(modal) && edit::printable(key).is_some();
+    if own.action.is_some() || typed {
+        return None;
+    }
+    single(model, &[Context::Global], key).filter(|action| TABS.contains(action))
+}
+
 /// A key was pressed.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     let (now, armed) = (model.now, model.quit_armed);
@@ -104,7 +130,10 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
     match layer {
         Layer::Modal => {
             model.chord = None;
-            modals::key(model, out, key);
+            match to_another_tab(model, key) {
+                Some(action) => run::run(model, out, action, ""),
+                None => modals::key(model, out, key),
+            }
         }
         Layer::TakeOver => processes::taken_over_key(model, out, key),
         Layer::CopyMode => {

@@ -45,7 +45,7 @@ fn told(row: &RuleRow, takes: Option<&str>) -> String {
     let last = match row.of_session {
         true => "ends with the session; /new starts one without it".to_owned(),
         false => match takes {
-            Some(key) => format!("{key} takes it back · {}", row.place),
+            Some(key) => format!("{key} revokes it · {}", row.place),
             None => row.place.clone(),
         },
     };

@@ -201,9 +201,9 @@ pub fn note(model: &mut Model) {
             let switch = match row.state {
                 ServerState::NeedsLogin => enter("logs in"),
                 state if is_on(state) => enter("turns it off"),
-                _ => enter("switches it on"),
+                _ => enter("turns it on"),
             };
-            let rest = if said.is_empty() { format!("/mcp {} tells more", row.name) } else { said.clone() };
+            let rest = if said.is_empty() { format!("details: /mcp {}", row.name) } else { said.clone() };
             if switch.is_empty() { rest } else { format!("{switch} · {rest}") }
         }
     };

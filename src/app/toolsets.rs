@@ -11,7 +11,7 @@ use crate::protocol::{AgentCommand, Level};
 use crate::text::format;
 
 /// What a switch means, below the list.
-const SWITCHES: &str = "switches it from the next turn on; the prompt cache restarts then";
+const SWITCHES: &str = "toggles it from the next turn; this resets the prompt cache";
 
 /// `/toolsets`: the list; with names only these, with `default` those of the configuration.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {

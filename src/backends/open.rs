@@ -235,13 +235,15 @@ impl Backends {
         for there in std::mem::take(&mut *lock(&self.inner.earlier)) {
             left = left.and(there.leave());
         }
-        // It stays the place of this task: what comes late must not run on this machine instead.
-        let last = lock(&self.inner.current)
-            .as_ref()
-            .filter(|seat| Arc::strong_count(seat) == 1)
-            .map(|seat| Arc::clone(&seat.0));
-        match last {
-            Some(there) => left.and(there.leave()),
+        let (kind, mut current) = (self.kind(), lock(&self.inner.current));
+        let Some(seat) = current.take() else { return left };
+        // What comes late must not run on this machine instead.
+        let error = PlaceError::Config(format!("`{kind}` was left"));
+        *current = Some(Arc::new(Lease(Arc::new(Remote::new(Box::new(Broken::new(kind, error)))))));
+        drop(current);
+        // Another task that works there leaves it later.
+        match Arc::into_inner(seat) {
+            Some(Lease(there)) => left.and(there.leave()),
             None => left,
         }
     }

@@ -134,7 +134,7 @@ impl Service {
         while let Some(chunk) = reply.chunk().await.map_err(|error| self.told(&error))? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_ANSWER_BYTES {
-                return Err(format!("{} answers with more than {MAX_ANSWER_BYTES} bytes", self.base));
+                return Err(format!("{} answered with more than {MAX_ANSWER_BYTES} bytes", self.base));
             }
         }
         Ok(Answer { status, body: serde_json::from_slice(&bytes).unwrap_or(Value::Null), again })

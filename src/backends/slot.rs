@@ -53,7 +53,7 @@ impl Slots {
             let slot = Slot { name: format!("hermes-{mark}-{number}"), before, file };
             if own.is_none() { own = Some(slot) } else { free.push(slot) }
         }
-        let none = || std::io::Error::other(format!("{MAX_PROGRAMS} other programs of this home work there already"));
+        let none = || std::io::Error::other(format!("{MAX_PROGRAMS} other programs from this home already use it"));
         Ok(Self { own: own.ok_or_else(none)?, free })
     }
 }

@@ -66,7 +66,7 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
         }
     }
     let offer = ToolSelection::of_config(&base.loaded.config, None, BTreeMap::new());
-    let deps = engine.deps(&base.cwd, None);
+    let deps = engine.for_command();
     let code = run(command, &deps.dispatch, &offer, |yolo| door(&base, &deps, yolo), out).await;
     engine.finish(None).await;
     code
@@ -79,7 +79,7 @@ pub async fn main(command: Command, out: &mut dyn Write) -> Result<i32> {
 pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate::policy::Intent> {
     let (engine, _streams) = setup::headless(base);
     engine.services().begin_for(name).await;
-    let deps = engine.deps(&base.cwd, None);
+    let deps = engine.for_command();
     let (_, ctx) = door(base, &deps, false);
     let planned = deps.dispatch.plan(name, args, &ctx).await;
     let is_known = deps.dispatch.registry().snapshot().get(&planned.name).is_some();

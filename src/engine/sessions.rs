@@ -2,7 +2,7 @@
 
 use super::{Engine, SessionSpec};
 use crate::agent::policy_snapshot::PolicySnapshot;
-use crate::agent::runner;
+use crate::agent::runner::{self, Deps};
 use crate::agent::spec::Opens;
 use crate::backends::Backends;
 use crate::lock::lock;
@@ -127,6 +127,13 @@ impl Engine {
             Ok(Err(error)) => tracing::warn!("{error}"),
             Err(error) => tracing::error!("could not leave the backend: {error}"),
         }
+    }
+
+    /// What one command without a session works with, in the folder it was started in; its backend is left with the program.
+    pub fn for_command(&self) -> Deps {
+        let deps = self.deps(&self.inner.base.cwd, None);
+        lock(&self.inner.sessions.left).push(deps.backends.clone());
+        deps
     }
 
     /// Where closed sessions worked.

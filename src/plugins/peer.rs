@@ -428,7 +428,7 @@ mod tests {
     async fn one_that_crashes_says_its_last_words() {
         let (peer, _heard) = start("read line; echo 'Traceback: boom' >&2; exit 3");
         let error = ask(&peer, LONG).await.unwrap_err();
-        assert_eq!(error, AskError::Gone("it ended with exit status: 3: Traceback: boom".into()));
+        assert_eq!(error, AskError::Gone("it ended: exit status: 3: Traceback: boom".into()));
         assert_eq!(peer.tail(), ["Traceback: boom"]);
     }
 

@@ -84,7 +84,7 @@ pub fn read(result: &Value) -> Result<Registered, String> {
     let list = |key: &str| fields.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     for key in ["tools", "hooks", "commands", "cli", "prompt"] {
         if list(key).len() > MAX_ENTRIES {
-            out.problems.push(format!("{key}: only the first {MAX_ENTRIES} of {} count", list(key).len()));
+            out.problems.push(format!("{key}: only the first {MAX_ENTRIES} of {} are used", list(key).len()));
         }
     }
     for value in list("tools").iter().take(MAX_ENTRIES) {

@@ -16,8 +16,7 @@ const LONGEST: usize = 28;
 /// Columns around a name: a blank, the number, a blank, the sign, a blank, and one behind it.
 const AROUND: usize = 6;
 /// The colours of tabs, by their number.
-const COLOURS: [Role; 6] =
-    [Role::Accent, Role::Good, Role::Link, Role::Careful, Role::Heading(2), Role::StrongEmphasis];
+const COLOURS: [Role; 6] = [Role::Accent, Role::Good, Role::Code, Role::Careful, Role::Quote, Role::Bad];
 
 /// The colour of a tab: of its number in the title row, and of the composer's edge while it is in view.
 pub fn colour(tab: &Tab) -> Role {

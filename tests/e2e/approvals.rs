@@ -96,7 +96,9 @@ fn an_edited_command_is_judged_before_it_is_confirmed_and_named_afterwards() {
         // From its letter on every key is for the field, also those of the same read.
         term.send("e\x15rm -rf dist/ && git push --for\r").wait("Run this instead?");
         assert!(!term.text().contains("❯ rm"), "{}", term.text());
-        // What is typed there goes on in the field.
+        // What is typed there is for nobody: it would say yes to another line than the one that was written.
+        term.send("y").send("\x1b").wait("Enter shows it again");
+        assert!(home.project().join("dist/file").exists() && !term.text().contains("--fory"), "{}", term.text());
         term.send("ce\r").wait("rm -rf dist/ && git push --force").wait("Run this instead?");
         assert!(!term.text().contains("❯ ce"), "{}", term.text());
         term.wait("recursive delete").wait("dist/").wait("1 file");

@@ -339,7 +339,7 @@ fn a_person_has_no_door_of_their_own() {
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
     for (what, said) in
-        [(Try::Refused, "refused"), (Try::Denied, "denied by a rule"), (Try::Free, "touch made-by-free")]
+        [(Try::Refused, "refused"), (Try::Denied, "denied by the user's rule"), (Try::Free, "touch made-by-free")]
     {
         term.send(&format!("!{}\r", what.line())).wait(said);
     }

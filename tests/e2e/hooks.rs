@@ -34,7 +34,7 @@ fn hooks_are_listed_accepted_and_revoked() {
     assert_eq!(listed.status.code(), Some(1), "an event that does not exist is a problem");
     assert!(err(&listed).contains("hooks.Stopp: no such event; did you mean Stop"), "{}", err(&listed));
     assert!(err(&listed).contains("subagent_stop is not triggered yet"), "{}", err(&listed));
-    assert!(out(&listed).contains("pre_tool_call on Bash  sh guard.sh  [not allowed: run: hermes hooks accept]"));
+    assert!(out(&listed).contains("pre_tool_call on Bash  sh guard.sh  [not approved: run: hermes hooks accept]"));
 
     let accepted = home.run(&["hooks", "accept"]);
     assert!(out(&accepted).contains("allowed: PreToolUse sh guard.sh"), "{}", out(&accepted));
@@ -182,7 +182,7 @@ fn every_event_happens() {
     term.wait("all done here");
     until("the process ends", || seen().contains("process_exit"));
     // The end of the process begins a turn of its own, which may still run.
-    term.send("/new\r");
+    term.send("/clear\r");
     until("a session or a question", || {
         seen().contains("on_session_reset") || term.text().contains("A turn is running")
     });

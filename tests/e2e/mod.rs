@@ -41,6 +41,7 @@ mod signals;
 mod story;
 mod stranger;
 mod suspend;
+mod tabs;
 mod terminal;
 mod trust;
 mod waits;

@@ -112,6 +112,12 @@ fn what_happens_behind_shows_as_a_sign_and_one_key_goes_there() {
     assert!(matches!(model.tab.modals.last(), Some(Modal::Question(_))), "{:?}", model.tab.modals);
     // It opened by itself: keys count once it was quiet.
     update(&mut model, 5000, Msg::Woke);
+    // A question holds up no other session: it stays where it is.
+    script(&mut model, "<A-2>");
+    assert_eq!((shown(&model), model.tab.modals.len()), (Some("t"), 0));
+    script(&mut model, "<A-1>");
+    assert!(matches!(model.tab.modals.last(), Some(Modal::Question(_))), "{:?}", model.tab.modals);
+    update(&mut model, 9000, Msg::Woke);
     script(&mut model, "<esc><A-2>");
     assert_eq!(shown(&model), Some("t"));
     tell(&mut model, "s", AgentEvent::QuestionClosed(QuestionId(1)));

@@ -119,8 +119,13 @@ impl Repo {
     /// # Errors
     /// As [`ask`](Self::ask).
     pub fn diff(&self, until: Instant) -> Result<Vec<u8>, RepoError> {
-        let (committed, _) =
-            run(&self.folder, &self.off, OutputLimit::First(ANSWER), &["rev-parse", "--verify", "--quiet", "HEAD"], until)?;
+        let (committed, _) = run(
+            &self.folder,
+            &self.off,
+            OutputLimit::First(ANSWER),
+            &["rev-parse", "--verify", "--quiet", "HEAD"],
+            until,
+        )?;
         let nothing =
             if committed { Vec::new() } else { self.ask(&["hash-object", "-t", "tree", "/dev/null"], until)? };
         let nothing = String::from_utf8_lossy(nothing.trim_ascii()).into_owned();

@@ -151,7 +151,7 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
         (deny("use another folder"), Mode::Manual, false, "use another folder"),
         (Decision::NoOne, Mode::Off, false, "no one can approve here"),
         (Decision::TimedOut, Mode::Manual, false, "no one answered"),
-        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not approved"),
+        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not allowed"),
     ] {
         let mut bench = Bench::new();
         let mut config = (*bench.config).clone();

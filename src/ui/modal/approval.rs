@@ -183,7 +183,7 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
             hint::list(&[(key(Action::Switch), "switches"), (Some(enter("confirms")), "")])
         }
         ApprovalStage::Confirming => enter("confirms"),
-        ApprovalStage::ConfirmingYolo => enter("says yes"),
+        ApprovalStage::ConfirmingYolo => enter("turns it on"),
         ApprovalStage::Reason(_) => enter("denies"),
         ApprovalStage::Editing(_) => enter("shows it once more"),
         ApprovalStage::ConfirmingEdit(..) => {

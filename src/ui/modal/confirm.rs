@@ -34,7 +34,7 @@ pub fn draw(
             let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
             let neither = state.no.as_ref().and_then(|_| key(Action::Close));
             let marks = Some(either).filter(|keys| !keys.is_empty());
-            hint::list(&[(marks, "marks"), (key(Action::Accept), "select"), (neither, "neither")])
+            hint::list(&[(marks, ""), (key(Action::Accept), "confirms"), (neither, "neither")])
         }
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);

@@ -2,6 +2,7 @@
 
 use super::{Frame, field};
 use crate::app::Model;
+use crate::app::action::Action;
 use crate::app::answers;
 use crate::app::hint;
 use crate::app::model::approvals::Entry;
@@ -56,7 +57,7 @@ pub fn draw(
     let foot = if state.inert_until > model.now {
         "keys are ignored for a moment".to_owned()
     } else if state.text.is_some() && !question.choices.is_empty() {
-        "Esc goes back".to_owned()
+        hint::list(&[(hint::here(model, Action::Close), "goes back")])
     } else {
         super::approval::later(model)
     };

@@ -33,7 +33,7 @@ pub fn draw(
         lines: &state.lines,
         scroll: state.scroll,
         inert: state.inert_until > model.now,
-        foot: if yes.is_empty() { yes } else { format!("{yes}, trusts") },
+        foot: if yes.is_empty() { yes } else { format!("{yes} to trust") },
         answers: &answers,
     };
     card.draw(model, paint, area, layout);

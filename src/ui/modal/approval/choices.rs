@@ -166,15 +166,15 @@ fn hanging(text: &str, role: Role, first: &[Span], rest: &[Span], room: usize) -
 /// The second question before little is asked any more.
 fn yolo(model: &Model, room: usize) -> Vec<Part> {
     let back = match hint::key(model, Action::ApprovalMode) {
-        Some(key) => format!(" {key} takes it back."),
+        Some(key) => format!(" {key} turns it off."),
         None => String::new(),
     };
     [
         whole("Run everything without asking for the rest of this session?", Role::Bad, room),
         whole(
             &format!(
-                "This call runs, and so does every dangerous one that follows. What is never allowed stays refused, what \
-                 is asked in every mode is still asked.{back}"
+                "This call runs, and so does every dangerous one after it. Commands that are never allowed stay refused; \
+                 commands that always ask still ask.{back}"
             ),
             Role::Text,
             room,
