@@ -259,11 +259,11 @@ actions! {
     Choose4 "choose-4" Answers "Fourth choice";
     Choose5 "choose-5" Answers "Fifth choice";
     Choose6 "choose-6" Answers "Sixth choice";
-    Choose7 "choose-7" Answers "Seventh choice: an answer of your own";
+    Choose7 "choose-7" Answers "Seventh choice: your own answer";
     RewindBoth "rewind-both" Answers "Take back the conversation and its files";
     RewindConversation "rewind-conversation" Answers "Take back the conversation only";
     RewindFiles "rewind-files" Answers "Take back the files only";
-    OverwriteFiles "overwrite-files" Answers "Put back files that somebody else changed, too";
+    OverwriteFiles "overwrite-files" Answers "Restore files changed elsewhere, too";
     TakePolicy "take-policy" Answers "Take the policy as it is on disk now";
     KeepPolicy "keep-policy" Answers "Keep the policy that the session began with";
     WordEnd "word-end" CopyMode "To the end of the word";

@@ -276,7 +276,7 @@ pub fn inbox(model: &mut Model, out: &mut Vec<Effect>) {
     look_again(model, out);
     let ids: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();
     match ids[..] {
-        [] if super::tabs::go_to_waiting(model, out) => {}
+        [] if super::tabs::go_to_waiting(model, out) => inbox(model, out),
         [] => model.notices.add(model.now, Level::Info, "nothing pending; /approvals log shows past decisions"),
         [id] => open(model, id, model.now),
         _ => {

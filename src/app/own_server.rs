@@ -48,7 +48,7 @@ fn ask_key(model: &mut Model, base_url: String, message: &str) {
 
 fn ask_model(model: &mut Model, server: OwnServer) {
     let title = format!("Model at {}", server.base_url);
-    let hint = "The server does not list its models. Enter the name of the one to use.";
+    let hint = "The server does not list its models. Type the name of the one to use.";
     field(model, &title, hint, String::new(), InputThen::ServerModel(server));
 }
 

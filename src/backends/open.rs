@@ -237,7 +237,13 @@ impl Backends {
         }
         let (kind, mut current) = (self.kind(), lock(&self.inner.current));
         let Some(seat) = current.take() else { return left };
-        // What comes late must not run on this machine instead.
+        // What comes late must not run on this machine instead: it stays the place of its last task.
+        if Arc::strong_count(&seat) == 1 {
+            let there = Arc::clone(&seat.0);
+            *current = Some(seat);
+            drop(current);
+            return left.and(there.leave());
+        }
         let error = PlaceError::Config(format!("`{kind}` was left"));
         *current = Some(Arc::new(Lease(Arc::new(Remote::new(Box::new(Broken::new(kind, error)))))));
         drop(current);

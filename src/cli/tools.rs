@@ -36,7 +36,7 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// What the model is told of a tool, or of all
+    /// Tool descriptions as the model sees them
     Schema {
         name: Option<String>,
         #[arg(long)]

@@ -16,12 +16,10 @@ impl WriteError {
     /// What the system said about a file or folder, with the remedy.
     pub fn new(path: &Path, error: &io::Error) -> Self {
         let remedy = match error.kind() {
-            ErrorKind::PermissionDenied => "make it writable for you, or set HERMES_HOME to a folder that is",
+            ErrorKind::PermissionDenied => "make it writable, or set HERMES_HOME to a writable folder",
             ErrorKind::ReadOnlyFilesystem => "set HERMES_HOME to a folder on a writable disk",
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space on that disk",
-            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-                "a file stands where a folder is needed: move it away"
-            }
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some disk space",
+            ErrorKind::NotADirectory | ErrorKind::AlreadyExists => "a file is in the way of a folder: move it",
             _ => "check the folder and its permissions",
         };
         Self { path: path.to_path_buf(), reason: error.to_string(), remedy }

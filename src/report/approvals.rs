@@ -24,11 +24,13 @@ pub async fn log(argument: &str, store: &Store) -> String {
         Err(error) => format!("⚠ {error}"),
     };
     let shown = match argument.trim() {
-        "" => format!("/approvals log --{} and words choose rows", told::FILTERS.join(", --")),
+        "" => format!("filter with /approvals log --{} and words", told::FILTERS.join(", --")),
         chosen => format!("only: {chosen}"),
     };
     match told::chosen(store, &filter).await {
-        Ok(rows) if rows.is_empty() && !argument.trim().is_empty() => format!("{faults}\n{shown}\n\nno such row\n"),
+        Ok(rows) if rows.is_empty() && !argument.trim().is_empty() => {
+            format!("{faults}\n{shown}\n\nno matching rows\n")
+        }
         Ok(rows) => format!("{faults}\n{shown}\n\n{}", told::text(&rows, told::SHORT)),
         Err(error) => error.to_string(),
     }

@@ -102,7 +102,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(shell(loaded));
     rows.push(place::row(&loaded.config.terminal, &Keys::find(|name| loaded.env(name))));
     rows.push(sandbox::row(&loaded.config.sandbox, &crate::exec::probe()));
-    rows.push(program(loaded, "git", "branch and changed files are not shown without it; install git"));
+    rows.push(program(loaded, "git", "branch and changed files need git; install it"));
     rows.push(certificates(loaded));
     rows.push(known_skills(paths, loaded));
     rows.push(tools(loaded));
@@ -127,7 +127,7 @@ fn servers(loaded: &Loaded) -> Option<Row> {
     match broken.first() {
         _ if all.is_empty() => None,
         None => Some(Row::ok("mcp servers", found)),
-        Some(first) => Some(Row::warn("mcp servers", found, format!("{first}; hermes mcp list says more"))),
+        Some(first) => Some(Row::warn("mcp servers", found, format!("{first}; details: hermes mcp list"))),
     }
 }
 
@@ -143,11 +143,7 @@ fn tools(loaded: &Loaded) -> Row {
         Some(first) => {
             let more = warnings.count();
             let more = if more > 0 { format!("; {more} more") } else { String::new() };
-            Row::warn(
-                "tools",
-                format!("{found}; {first}{more}"),
-                "hermes tools list shows them all, with what is wrong",
-            )
+            Row::warn("tools", format!("{found}; {first}{more}"), "details: hermes tools list")
         }
     }
 }
@@ -157,10 +153,10 @@ fn home(paths: &Paths) -> Row {
     let nearest = paths.home.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/"));
     match tempfile::Builder::new().prefix(".doctor").tempfile_in(nearest) {
         Ok(_) if paths.home.exists() => Row::ok("home", shown),
-        Ok(_) => Row::ok("home", format!("{shown} (made when something is written)")),
+        Ok(_) => Row::ok("home", format!("{shown} (created on first write)")),
         Err(error) => {
-            let remedy = "sessions can't be kept: make it writable for you, or set HERMES_HOME to a folder that is";
-            Row::fail("home", format!("{shown} cannot be written: {error}"), remedy)
+            let remedy = "sessions can't be saved: make it writable, or set HERMES_HOME to a writable folder";
+            Row::fail("home", format!("cannot write {shown}: {error}"), remedy)
         }
     }
 }
@@ -169,16 +165,16 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let file = paths.config();
     let broken = loaded.warnings.iter().find(|warning| warning.text.contains("using defaults until"));
     let mut rows = vec![match (broken, loaded.warnings.len()) {
-        (Some(warning), _) => Row::fail("config", warning.to_string(), "mend that line: hermes config edit"),
+        (Some(warning), _) => Row::fail("config", warning.to_string(), "fix that line: hermes config edit"),
         (None, 0) if file.exists() => Row::ok("config", file.display().to_string()),
-        (None, 0) => Row::ok("config", format!("{} is not there, the defaults hold", file.display())),
+        (None, 0) => Row::ok("config", format!("{} does not exist; using defaults", file.display())),
         (None, count) => {
             let first = loaded.warnings.first().map(ToString::to_string).unwrap_or_default();
-            Row::warn("config", format!("{count} to look at; {first}"), "hermes config check lists them")
+            Row::warn("config", format!("{count} warnings; {first}"), "details: hermes config check")
         }
     }];
     if let Err(error) = Keymap::load(&paths.keymap()) {
-        rows.push(Row::warn("keys", error.to_string(), "the default keys hold until the file is mended"));
+        rows.push(Row::warn("keys", error.to_string(), "using default keys until the file is fixed"));
     }
     rows
 }
@@ -220,7 +216,7 @@ fn keys(loaded: &Loaded) -> Row {
     if !found.is_empty() {
         Row::ok("model keys", found.join(", "))
     } else if !model.base_url.is_empty() || !model.api_key.is_empty() {
-        Row::ok("model keys", "none in the environment; the configured server is used")
+        Row::ok("model keys", "none in the environment; using the configured server")
     } else {
         let remedy =
             "start hermes and paste one, export e.g. OPENROUTER_API_KEY, or run a local server (Ollama, LM Studio)";
@@ -233,17 +229,17 @@ fn literal_keys(loaded: &Loaded) -> Option<Row> {
     let literal =
         !config.model.api_key.is_empty() || config.providers.values().any(|provider| !provider.api_key.is_empty());
     literal.then(|| {
-        let remedy = "put it into .env and write ${NAME} or key_env, so that config.yaml can be shared";
-        Row::warn("literal key", "a key stands in config.yaml", remedy)
+        let remedy = "move it to .env and use ${NAME} or key_env, so you can share config.yaml";
+        Row::warn("literal key", "config.yaml contains a key", remedy)
     })
 }
 
 fn dotenv(paths: &Paths) -> Row {
     let path = paths.dotenv();
     if config::dotenv::is_exposed(&path) {
-        return Row::warn(".env", "others can read it", format!("chmod 600 {}", path.display()));
+        return Row::warn(".env", "readable by others", format!("chmod 600 {}", path.display()));
     }
-    Row::ok(".env", if path.exists() { "only you can read it" } else { "not there" })
+    Row::ok(".env", if path.exists() { "readable only by you" } else { "not found" })
 }
 
 /// The first bytes of every SQLite file, and where its `application_id` stands.
@@ -256,17 +252,16 @@ fn database(path: &Path) -> Row {
     match read {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Row::ok("sessions", "no database yet"),
         Err(error) => {
-            Row::fail("sessions", format!("{} cannot be read: {error}", path.display()), "check its permissions")
+            Row::fail("sessions", format!("cannot read {}: {error}", path.display()), "check its permissions")
         }
         Ok(0) => Row::ok("sessions", format!("{} is empty", path.display())),
         Ok(_) if !header.starts_with(SQLITE) => {
-            let remedy = "move the file away; sessions in the journal are found again";
+            let remedy = "move the file away; sessions in the journal are recovered";
             Row::fail("sessions", format!("{} is not a database", path.display()), remedy)
         }
-        Ok(_) if header.get(APPLICATION_ID).is_none_or(|id| id == [0; 4]) => Row::ok(
-            "sessions",
-            format!("{} belongs to another program and is left alone; ours lies beside it", path.display()),
-        ),
+        Ok(_) if header.get(APPLICATION_ID).is_none_or(|id| id == [0; 4]) => {
+            Row::ok("sessions", format!("{} belongs to another program; ours is next to it", path.display()))
+        }
         Ok(_) => Row::ok("sessions", path.display().to_string()),
     }
 }
@@ -296,7 +291,7 @@ fn terminal(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     }
     let display = &loaded.config.display;
     if let Err(error) = Appearance::load(&display.skin, &display.theme, &paths.look_dirs(), canvas) {
-        rows.push(Row::warn("look", error.to_string(), "the default skin is shown; hermes skins lists what there is"));
+        rows.push(Row::warn("look", error.to_string(), "using the default skin; list them with hermes skins"));
     }
     rows
 }
@@ -304,8 +299,10 @@ fn terminal(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
 fn shell(loaded: &Loaded) -> Row {
     let login = loaded.env.get("SHELL").map_or("unset", String::as_str);
     match find(loaded, "bash") {
-        Some(path) => Row::ok("shell", format!("commands run in {path} (yours is {login})")),
-        None => Row::fail("shell", format!("bash is not in PATH (yours is {login})"), "commands need it: install bash"),
+        Some(path) => Row::ok("shell", format!("commands run in {path} (your shell is {login})")),
+        None => {
+            Row::fail("shell", format!("bash is not in PATH (your shell is {login})"), "commands need it: install bash")
+        }
     }
 }
 
@@ -351,8 +348,8 @@ fn known_skills(paths: &Paths, loaded: &Loaded) -> Row {
     let own = all.iter().filter(|skill| skill.source != skills::Source::Bundled).count();
     let missing = loaded.config.skills.external_dirs.iter().find(|dir| !config::paths::expand_home(dir).is_dir());
     match missing {
-        Some(dir) => Row::warn("skills", format!("{dir} is not there"), "mend skills.external_dirs in config.yaml"),
-        None => Row::ok("skills", format!("{} bundled, {own} of your own", all.len() - own)),
+        Some(dir) => Row::warn("skills", format!("{dir} does not exist"), "fix skills.external_dirs in config.yaml"),
+        None => Row::ok("skills", format!("{} bundled, {own} yours", all.len() - own)),
     }
 }
 

@@ -126,7 +126,7 @@ pub fn context(items: &[Item], frame: &Frame, meter: &Meter) -> String {
             None => {}
         }
     }
-    let _ = writeln!(out, "  {} {:>10}", pad("all of it", 24), format!("≈ {}", count(sum)));
+    let _ = writeln!(out, "  {} {:>10}", pad("show all", 24), format!("≈ {}", count(sum)));
     if sum > meter.context + meter.context / 10 && !parts.each.is_empty() {
         out.push_str("  Older results are shortened when sent: the\n  request is smaller than the sum of its parts.\n");
     }

@@ -187,7 +187,7 @@ fn new(root: &Path, name: &[u8]) -> Part {
     let plain = |said: String| Part { path: path.clone(), said, patch: String::new() };
     let place = root.join(OsStr::from_bytes(name));
     if name.ends_with(b"/") {
-        return plain("new · a repository of its own".into());
+        return plain("new · a nested repository".into());
     }
     if let Ok(target) = std::fs::read_link(&place) {
         return plain(format!("new · link to {}", target.display()));

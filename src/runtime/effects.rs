@@ -140,7 +140,7 @@ impl EffectRunner {
                     }
                 });
             }
-            Effect::Server(order) => self.server(order),
+            Effect::Server(order) => self.server(order, model),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -234,8 +234,9 @@ impl EffectRunner {
         self.watch.look(&self.context, &self.replies);
     }
 
-    fn server(&mut self, order: ServerOrder) {
-        let context = self.context.clone();
+    fn server(&mut self, order: ServerOrder, model: &Model) {
+        // The policy as the session in view knows it: it may have taken a change a moment ago.
+        let context = self.context.of(model.tab.of.as_ref());
         match order {
             // A server that is gone meanwhile has nothing to switch.
             ServerOrder::Switch { name, on } => drop(context.mcp.switch(&name, on)),

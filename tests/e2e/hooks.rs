@@ -42,8 +42,8 @@ fn hooks_are_listed_accepted_and_revoked() {
     script(&home, "guard.sh", "exit 2\n");
     assert!(rows()[0]["detail"].as_str().unwrap().contains("its script changed since approval"));
     let revoked = home.run(&["hooks", "revoke"]);
-    assert!(out(&revoked).contains("2 taken back"), "{}", out(&revoked));
-    assert_eq!(state(&rows()), ["pre_tool_call not allowed", "subagent_stop not allowed"]);
+    assert!(out(&revoked).contains("revoked 2"), "{}", out(&revoked));
+    assert_eq!(state(&rows()), ["pre_tool_call not approved", "subagent_stop not approved"]);
 }
 
 /// A hook that crashes, is not there, hangs or talks nonsense lets the call pass, with a row and a warning; a guard that

@@ -128,7 +128,7 @@ fn what_a_command_leaves_running_is_watched_to_its_end() {
     term.wait("❯").wait("sandbox rw");
     term.send("go on\r").wait("all-said");
     std::fs::write(project.join("go"), "").unwrap();
-    term.wait("blocked making");
+    term.wait("blocked creating");
     until("it is put aside", || project.join(".envrc.sandboxed").exists());
     assert!(!project.join(".envrc").exists());
 }

@@ -24,7 +24,7 @@ fn a_new_session_in_the_middle_of_an_answer() {
     term.wait("❯");
     term.send("zebra question\r").wait("earlier words");
     // It is asked first, since a turn runs.
-    term.send("/new\r").wait("Stop it and start a new session");
+    term.send("/clear\r").wait("Stop it and start a new session");
     term.send("\x1b[B").shows("yes is selected", |text| {
         text.lines().any(|line| line.contains("▸") && line.contains("Stop it and start"))
     });

@@ -3,9 +3,11 @@
 use super::*;
 use crate::app::model::Pane;
 use crate::app::model::transcript::CellKind;
+use crate::app::msg::Msg;
 use crate::app::tests::{item, key, opened, process, ready, script, session, user};
 use crate::app::update;
 use crate::exec::ProcessState;
+use crate::exec::{ProcessEvent, ProcessId};
 use crate::protocol::{AgentCommand, AgentEvent, Body, Question, QuestionId, Todo, TodoStatus, TurnEnd, TurnOutcome};
 use proptest::prelude::*;
 

@@ -69,7 +69,7 @@ fn each(dir: &Path, visit: &mut Visit<'_>) -> Result<String, String> {
 
 /// All files, those of the folder itself first: what decides is shown first.
 fn files(dir: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |path: &Path, error| format!("{} cannot be read: {error}", path.display());
+    let unreadable = |path: &Path, error| format!("cannot read {}: {error}", path.display());
     let (mut files, mut folders) = (Vec::new(), vec![dir.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).map_err(|error| unreadable(&folder, error))? {

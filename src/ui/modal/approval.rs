@@ -185,7 +185,7 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
         ApprovalStage::Confirming => enter("confirms"),
         ApprovalStage::ConfirmingYolo => enter("turns it on"),
         ApprovalStage::Reason(_) => enter("denies"),
-        ApprovalStage::Editing(_) => enter("shows it once more"),
+        ApprovalStage::Editing(_) => enter("shows it again"),
         ApprovalStage::ConfirmingEdit(..) => {
             let does = if state.stray { "edits it" } else { "goes back to the field" };
             hint::list(&[(key(Action::Accept), "allows it"), (key(Action::Close), does)])
