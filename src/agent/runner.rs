@@ -327,6 +327,10 @@ impl Runner {
                     self.leaving = true;
                     self.handle.leave();
                     self.stop(true).await;
+                    if cleared {
+                        // The program goes on, and finds what had arrived.
+                        self.keep_stream().await;
+                    }
                     self.farewell(cleared).await;
                     break;
                 }

@@ -19,6 +19,8 @@ fn come_back(term: &mut Term, text: &str) {
 
 /// The person comes back, sees what changed and takes it.
 fn take(term: &mut Term, text: &str) {
+    // What was said of an earlier change is no answer to this one.
+    term.gone(text);
     come_back(term, "The policy changed on disk");
     term.wait("o or t, then Enter");
     term.send("t\r").wait(text);

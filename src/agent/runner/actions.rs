@@ -299,6 +299,22 @@ impl Runner {
         self.feed(input).await;
     }
 
+    /// Makes an item of the answer that was streaming when the session was left.
+    pub(super) async fn keep_stream(&mut self) {
+        let Some(call) = self.call.take() else { return };
+        call.cancel.cancel();
+        self.thought_ms = call.thinking.ended();
+        let partial = Reply { text: call.text, reasoning: call.reasoning, ..Reply::default() };
+        let cut = Input::CallFailed {
+            kind: crate::llm::ErrorKind::Cancelled,
+            message: String::new(),
+            retry_after: None,
+            partial: Some(Box::new(partial)),
+            dice: 0,
+        };
+        self.feed(cut).await;
+    }
+
     async fn ask_guard(&mut self, round: Round) -> Option<Input> {
         let what = match round.names.as_slice() {
             [name] => format!("made the same {name} call"),
