@@ -88,9 +88,8 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
                 }
                 // A reader that has seen enough (`| head`) ends the answer, not the cleaning up.
                 Some(event) => {
-                    if report.event(event).is_err() {
-                        engine.order(&session, AgentCommand::Stop { force: true });
-                    }
+                    let unread = report.event(event).is_err();
+                    unread.then(|| engine.order(&session, AgentCommand::Stop { force: true }));
                 }
                 None if told.session == session => break None,
                 None => {}

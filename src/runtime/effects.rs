@@ -27,7 +27,7 @@ const SHUTDOWN_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 pub enum ControlFlow {
     GoOn,
     /// A fact that is known at once.
-    Tell(Msg),
+    Tell(Box<Msg>),
     Redraw,
     /// The shell takes the terminal for a while.
     Suspend,
@@ -129,7 +129,7 @@ impl EffectRunner {
             Effect::Open { tab, opens, cwd, model, parent } => {
                 let model = model.or_else(|| self.context.spec.model.clone());
                 let spec = SessionSpec { opens, cwd: cwd.into(), model, parent, ..self.context.spec.clone() };
-                return ControlFlow::Tell(Msg::Bound(tab, self.context.engine.open(spec)));
+                return ControlFlow::Tell(Box::new(Msg::Bound(tab, self.context.engine.open(spec))));
             }
             Effect::Close { session, cleared } => self.context.engine.close(&session, cleared),
             Effect::SaveTabs(sessions) => {

@@ -173,7 +173,7 @@ impl Screen {
             for effect in pending {
                 match hands.carry_out(effect, &mut self.frames, &self.model) {
                     effects::ControlFlow::GoOn => {}
-                    effects::ControlFlow::Tell(msg) => self.take_in(msg, Urgency::Input),
+                    effects::ControlFlow::Tell(msg) => self.take_in(*msg, Urgency::Input),
                     effects::ControlFlow::Redraw => self.clock.want(Urgency::Input),
                     effects::ControlFlow::Suspend => {
                         // The shell reads the terminal itself: nobody else may.
