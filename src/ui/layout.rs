@@ -77,7 +77,8 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let column = column(model, area, mode);
     let mut places = Places::default();
     let (mut top, mut bottom) = (area.y, area.bottom());
-    if mode != Mode::Narrow {
+    // With several tabs it must be seen which one is in view and which one asks.
+    if mode != Mode::Narrow || !model.parked.is_empty() {
         places.title = Rect { height: 1, ..area };
         top += 1;
     }

@@ -138,7 +138,7 @@ impl Runner {
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {
         if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok()) {
             if !grants.is_empty() {
-                let text = format!("still allowed in this session: {}; /new clears it", grants.join(", "));
+                let text = format!("still allowed in this session: {}; /clear starts without it", grants.join(", "));
                 self.notice(Level::Info, text).await;
             }
             self.gate.restore_grants(grants);

@@ -174,12 +174,6 @@ impl Gate {
         lock(&self.denials).forget();
     }
 
-    /// The session is left: what was denied in it, and what stayed blocked, is no answer for the next one.
-    pub fn leave(&self) {
-        self.heard_anew();
-        lock(&self.left_blocked).clear();
-    }
-
     /// What the person said when they denied the same call since they last spoke, for the model.
     pub(super) fn denied(&self, intent: &Intent) -> Option<String> {
         let denials = lock(&self.denials);

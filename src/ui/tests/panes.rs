@@ -4,6 +4,7 @@ use super::fixture::{approval, busy, screen, with_terminal};
 use crate::app::Model;
 use crate::app::model::layout::{Border, FlatRow, Hit, Layout};
 use crate::app::model::selection::Surface;
+use crate::app::model::tab::{Tab, TabId};
 use crate::app::model::{Pane, processes};
 use crate::app::msg::{Mouse, MouseKind, Msg};
 use crate::app::{Effect, update};
@@ -352,5 +353,16 @@ fn the_way_from_the_prompt_to_an_open_terminal_is_named_and_leads_there() {
         assert!(text.lines().last().unwrap_or_default().contains("Alt-↑ terminal"), "{text}");
         crate::app::tests::script(&mut model, "<A-up>");
         assert_eq!(model.tab.focus, Pane::Terminal, "{size:?}");
+    }
+}
+
+#[test]
+fn the_tabs_of_several_sessions_are_on_every_screen() {
+    for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
+        let mut model = busy();
+        model.parked.push(Tab::new(TabId(2), "/src/other".into()));
+        let text = screen(&model, &mut ViewCache::default(), columns, rows).0;
+        let title = text.lines().next().unwrap_or_default();
+        assert!(title.contains("1 ● fix the") && title.contains("2   other"), "{columns}: {title}");
     }
 }
