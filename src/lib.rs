@@ -27,6 +27,7 @@ pub mod term;
 pub mod text;
 pub mod tools;
 pub mod ui;
+pub mod yaml;
 
 #[cfg(test)]
 #[path = "../tests/harness/skipped.rs"]

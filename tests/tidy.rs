@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// The cap of code lines a file.
 const CAP: usize = 500;
 
-/// What each room may use of ours. `protocol`, `text`, `policy`, `lock` and `environment` are leaves that
+/// What each room may use of ours. `protocol`, `text`, `policy`, `yaml`, `lock` and `environment` are leaves that
 /// anything may use; `fs` is one too, for those that may touch the disk.
-const LEAVES: &[&str] = &["text", "protocol", "policy", "lock", "environment"];
+const LEAVES: &[&str] = &["text", "protocol", "policy", "lock", "environment", "yaml"];
 
 fn allowed(room: &str) -> Vec<&'static str> {
     let mut may: Vec<&'static str> = LEAVES.to_vec();
     may.extend_from_slice(match room {
-        "text" | "protocol" | "policy" | "lock" | "environment" | "term" => &[],
+        "text" | "protocol" | "policy" | "lock" | "environment" | "yaml" | "term" => &[],
         "fs" => &["fs"],
         "config" => &["config", "fs"],
         "exec" => &["exec", "config", "fs"],

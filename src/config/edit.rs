@@ -2,10 +2,11 @@
 //!
 //! Each edit is checked before it is written: the new text must read as the old values with only that key changed.
 
+use super::ConfigError;
 use super::layer::convert;
 use super::schema::{self, Found, KeySpec, Kind};
-use super::{ConfigError, yaml};
 use crate::fs;
+use crate::yaml;
 use serde_json::Value as Json;
 use std::path::Path;
 use std::str::FromStr;

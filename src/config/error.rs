@@ -14,7 +14,7 @@ pub enum ConfigError {
     Read { path: PathBuf, reason: String },
     /// Broken YAML: `FILE:LINE:COLUMN: what`, with an excerpt.
     #[error("{0}")]
-    Syntax(#[from] super::yaml::SyntaxError),
+    Syntax(#[from] crate::yaml::SyntaxError),
     #[error("unknown key {key}{hint}")]
     UnknownKey { key: String, hint: String },
     #[error("{key} cannot be {value}: {expected}")]

@@ -1,7 +1,7 @@
 //! One layer of configuration: a YAML tree checked key by key against the table, bad values dropped with a warning.
 
 use super::schema::{self, Found, KeySpec, Kind};
-use super::yaml::{Node, Value};
+use crate::yaml::{Node, Value};
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 
@@ -191,7 +191,7 @@ impl Reader<'_> {
         for entry in root.get("custom_providers").map_or(&[][..], Node::items) {
             let Some(name) = entry.get("name").and_then(Node::scalar) else { continue };
             let name = name.trim().to_lowercase().replace(' ', "-");
-            let mut fields: Vec<(super::yaml::Key, Node)> = entry.entries().to_vec();
+            let mut fields: Vec<(crate::yaml::Key, Node)> = entry.entries().to_vec();
             for (key, _) in &mut fields {
                 if key.text == "model" {
                     key.text = "default_model".into();

@@ -3,9 +3,9 @@
 //! Nothing stops the start: what can't be read becomes a warning and the defaults hold.
 
 use super::layer::{Layer, Reader, Variables, Warning, merge};
-use super::yaml::{self, Node};
 use super::{Config, Paths, dotenv, permissions, project, schema};
 use crate::environment;
+use crate::yaml::{self, Node};
 use serde_json::{Map, Value as Json};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

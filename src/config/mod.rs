@@ -21,7 +21,6 @@ pub mod suggest;
 pub mod terminal;
 pub mod theme;
 pub mod trust;
-pub mod yaml;
 
 pub use error::ConfigError;
 pub use layer::Warning;

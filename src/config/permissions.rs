@@ -8,11 +8,11 @@ mod write;
 pub use write::{add, remove};
 
 use super::layer::Warning;
-use super::yaml::{self, Node, Value};
 use super::{Paths, project};
 use crate::policy::permissions::{Layer, Permission, subject};
 use crate::policy::rule::{Action, Exact};
 use crate::policy::{Grant, Scope, Width};
+use crate::yaml::{self, Node, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

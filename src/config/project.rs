@@ -2,7 +2,8 @@
 
 use super::layer::{Layer, Warning};
 use super::schema::{self, Found, Project};
-use super::{ConfigError, Paths, paths, yaml};
+use super::{ConfigError, Paths, paths};
+use crate::yaml;
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
 

@@ -7,8 +7,9 @@ mod scan;
 pub use folder::copy;
 
 use super::project::{self, FILE};
-use super::{ConfigError, Paths, yaml};
+use super::{ConfigError, Paths};
 use crate::fs;
+use crate::yaml;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 
 use super::context_files::without_front_matter;
 use super::threats::{self, Scope};
-use crate::config::yaml::{self, Node};
 use crate::config::{ConfigError, Paths, SkillsConfig, paths};
 use crate::fs;
+use crate::yaml::{self, Node};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

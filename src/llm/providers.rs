@@ -1,6 +1,7 @@
 //! Providers as data: where they are, which keys open them, which dialect they speak and how they differ from it.
 
 use super::schema::Style;
+use crate::yaml;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -178,8 +179,14 @@ impl Provider {
     }
 }
 
-static TABLE: LazyLock<Vec<Provider>> =
-    LazyLock::new(|| serde_saphyr::from_str(include_str!("../../assets/providers.yaml")).unwrap_or_default());
+static TABLE: LazyLock<Vec<Provider>> = LazyLock::new(|| table().unwrap_or_default());
+
+/// The asset, by way of a plain value.
+fn table() -> Result<Vec<Provider>, String> {
+    let node = yaml::parse(include_str!("../../assets/providers.yaml"), "assets/providers.yaml");
+    let value = node.map_err(|error| error.to_string())?.to_json();
+    serde_json::from_value(value).map_err(|error| format!("assets/providers.yaml: {error}"))
+}
 
 /// All known providers, in the order in which keys are looked for.
 pub fn all() -> &'static [Provider] {
@@ -207,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_table_parses_and_names_are_unique() {
-        let table: Vec<Provider> = serde_saphyr::from_str(include_str!("../../assets/providers.yaml")).unwrap();
+        let table = table().unwrap();
         let mut names = HashSet::new();
         for provider in &table {
             assert!(!provider.name.is_empty(), "{}", provider.id);

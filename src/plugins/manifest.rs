@@ -1,6 +1,6 @@
 //! `plugin.yaml`, and how the plugin of a folder is started.
 
-use crate::config::yaml::{self, Node};
+use crate::yaml::{self, Node};
 use std::path::{Path, PathBuf};
 
 /// The file that makes a folder a plugin.

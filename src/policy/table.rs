@@ -135,12 +135,9 @@ const MORE: &[(&str, &str)] = &[
 
 /// Reads one of the tables. By way of a plain value: a reader of YAML for each type would be a tenth of the program.
 pub(super) fn read<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, String> {
-    let mut options = serde_saphyr::Options::default();
-    // `y`, `no` and `off` are words of commands.
-    options.strict_booleans = true;
-    let value: serde_json::Value =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| format!("assets/policy/{name}: {error}"))?;
-    serde_json::from_value(value).map_err(|error| format!("assets/policy/{name}: {error}"))
+    let file = format!("assets/policy/{name}");
+    let value = crate::yaml::parse(text, &file).map_err(|error| error.to_string())?.to_json();
+    serde_json::from_value(value).map_err(|error| format!("{file}: {error}"))
 }
 
 static TABLE: LazyLock<Result<Table, String>> = LazyLock::new(|| {

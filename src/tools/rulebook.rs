@@ -1,12 +1,13 @@
 //! The rules of the gate as a list: each with where it stands, how long, and who made it; and taking one back.
 
 use crate::config::load::Loaded;
-use crate::config::{ConfigError, Paths, edit, permissions, yaml};
+use crate::config::{ConfigError, Paths, edit, permissions};
 use crate::policy::permissions::Layer;
 use crate::policy::rule::said;
 use crate::protocol::SessionId;
 use crate::store::Store;
 use crate::store::audit::{AuditBy, Kind, Record, Wanted};
+use crate::yaml;
 use chrono::{Local, TimeZone};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use super::{Content, redacted};
 use crate::config::schema::{self, Found, Kind};
-use crate::config::yaml;
 use crate::policy::redact::{RedactKind, redact};
+use crate::yaml;
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! `keymap.yaml`: contexts, actions, keys. The user's file lies over the defaults, action by action.
 
 use super::{Binding, Context, Key, Keymap, display, written};
-use crate::config::yaml::{self, Node, Value};
 use crate::config::{ConfigError, suggest};
+use crate::yaml::{self, Node, Value};
 
 const DEFAULTS: &str = include_str!("../../../assets/keymap.yaml");
 const DEFAULTS_NAME: &str = "the default keymap";

@@ -1,8 +1,9 @@
 //! Lines come and go; comments, order and everything else stay. Each edit is checked before it is written.
 
-use super::super::{ConfigError, yaml};
+use super::super::ConfigError;
 use super::PROJECTS;
 use crate::fs::write_atomic;
+use crate::yaml;
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 

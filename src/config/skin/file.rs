@@ -2,8 +2,8 @@
 
 use super::Skin;
 use crate::config::theme::Rgb;
-use crate::config::yaml::{self, Node, Value};
 use crate::config::{ConfigError, embedded};
+use crate::yaml::{self, Node, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 //! `inherits` names the theme that fills what is left out; at the end of each chain stands `hermes-dark`, which has all.
 
 use super::color::Rgb;
-use crate::config::yaml::{self, Node};
 use crate::config::{ConfigError, embedded};
+use crate::yaml::{self, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
 

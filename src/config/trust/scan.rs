@@ -1,9 +1,10 @@
 //! What a project's folder holds that would run: each thing with its text and the fingerprint of all that decides.
 
+use super::super::permissions;
 use super::super::project::FILE;
 use super::super::schema::{self, Project};
-use super::super::{permissions, yaml};
 use super::{Kind, Thing, folder};
+use crate::yaml;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};

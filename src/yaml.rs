@@ -1,8 +1,8 @@
 //! YAML as a tree with positions, so that warnings can name a line.
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::Spanned;
-use std::fmt;
+mod read;
+
+use read::Repeated;
 
 /// A value and where it stands (1-based; 0 when unknown).
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +127,7 @@ impl Node {
 /// # Errors
 /// [`SyntaxError`] with `file` as its name, the place and an excerpt.
 pub fn parse(text: &str, file: &str) -> Result<Node, SyntaxError> {
-    parse_as(text, file, serde_saphyr::options::DuplicateKeyPolicy::LastWins)
+    parse_as(text, file, Repeated::Last)
 }
 
 /// As [`parse`], but of repeated keys the first counts.
@@ -135,24 +135,17 @@ pub fn parse(text: &str, file: &str) -> Result<Node, SyntaxError> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_first(text: &str, file: &str) -> Result<Node, SyntaxError> {
-    parse_as(text, file, serde_saphyr::options::DuplicateKeyPolicy::FirstWins)
+    parse_as(text, file, Repeated::First)
 }
 
-fn parse_as(text: &str, file: &str, repeated: serde_saphyr::options::DuplicateKeyPolicy) -> Result<Node, SyntaxError> {
+fn parse_as(text: &str, file: &str, repeated: Repeated) -> Result<Node, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Node { line: 1, column: 1, value: Value::Null });
-    }
-    let mut options = serde_saphyr::Options::default();
-    options.duplicate_keys = repeated;
-    options.with_snippet = false;
-    // `y`, `no` and `off` are text: a key, a model, a mode. Who wants a truth value reads the words.
-    options.strict_booleans = true;
-    serde_saphyr::from_str_with_options::<Node>(text, options).map_err(|error| {
-        let (line, column) = error.location().map_or((0, 0), |at| (at.line(), at.column()));
-        let reason = error.without_snippet().to_string();
-        let reason = reason.lines().next().unwrap_or("not YAML").trim_start_matches("error: ").to_owned();
-        SyntaxError { file: file.into(), line, column, reason, excerpt: excerpt(text, line, column) }
+    read::document(text, repeated).map_err(|fault| SyntaxError {
+        file: file.into(),
+        line: fault.line,
+        column: fault.column,
+        reason: fault.reason,
+        excerpt: excerpt(text, fault.line, fault.column),
     })
 }
 
@@ -165,79 +158,6 @@ fn excerpt(text: &str, line: u64, column: u64) -> String {
     let number = line.to_string();
     let gutter = " ".repeat(number.len());
     format!("\n{number} | {shown}\n{gutter} | {caret}^")
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Value>::deserialize(deserializer)?;
-        Ok(Self { line: spanned.referenced.line(), column: spanned.referenced.column(), value: spanned.value })
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-struct ValueVisitor;
-
-impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        Value::deserialize(deserializer)
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Integer(value))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
-        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Integer))
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Float(value))
-    }
-
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element::<Node>()? {
-            list.push(item);
-        }
-        Ok(Value::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map: Vec<(Key, Node)> = Vec::new();
-        while let Some((key, value)) = entries.next_entry::<Node, Node>()? {
-            let text = key.scalar().unwrap_or_default();
-            map.retain(|(known, _)| known.text != text);
-            map.push((Key { line: key.line, text }, value));
-        }
-        Ok(Value::Map(map))
-    }
 }
 
 #[cfg(test)]
