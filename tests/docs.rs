@@ -3,8 +3,8 @@
 use hermes::app::docs;
 use hermes::config::keymap::Keymap;
 use hermes::config::schema;
+use hermes::tools::offer::wording::fit;
 use hermes::tools::registry::Registry;
-use hermes::tools::wording::fit;
 use std::path::Path;
 
 const NOTE: &str = "<!-- generated: UPDATE_DOCS=1 cargo test docs -->\n";

@@ -6,9 +6,9 @@
 use crate::llm::message::Message;
 use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, ToolBody, ToolCall};
 use crate::text::tokens;
-use crate::tools::bound;
-use crate::tools::output_budget::level;
-use crate::tools::tool_call::NAME as TOOL_CALL;
+use crate::tools::builtin::tool_call::NAME as TOOL_CALL;
+use crate::tools::output::bound;
+use crate::tools::output::budget::level;
 use std::collections::HashMap;
 
 /// The newest tool results that pruning never touches.

@@ -1,7 +1,7 @@
 //! `hermes debug`: for bug reports and checks.
 
 use crate::text::screen::Screen;
-use crate::tools::document;
+use crate::tools::file::document;
 use anyhow::Context as _;
 use clap::Subcommand;
 use std::io::Write;

@@ -8,11 +8,11 @@ use crate::policy::Mode;
 use crate::protocol::{Outcome, ToolCall};
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::Gate;
-use crate::tools::listing::{Listing, access, listing};
+use crate::tools::offer::listing::{Listing, access, listing};
+use crate::tools::offer::selection::ToolSelection;
+use crate::tools::offer::wording;
 use crate::tools::registry::Snapshot;
 use crate::tools::spec::{ToolCtx, ToolSpec};
-use crate::tools::tool_selection::ToolSelection;
-use crate::tools::wording;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -194,7 +194,7 @@ fn schema(registry: &Snapshot, name: Option<&str>, json: bool, out: &mut dyn Wri
     let rows: Vec<Value> = match name {
         Some(name) => {
             let tool = registry.get(name);
-            let unknown = || anyhow!(crate::tools::repair::unknown(name, registry.names()));
+            let unknown = || anyhow!(crate::tools::input::repair::unknown(name, registry.names()));
             vec![shape(tool.ok_or_else(unknown)?.spec())]
         }
         None => registry.specs().map(shape).collect(),

@@ -423,7 +423,7 @@ async fn a_large_result_is_kept_whole() {
     let most = crate::text::digest::Most { tokens: 4_000, chars: 50_000, line: 2_000 };
     let folder = house.dir.path().join("spill");
     let text = output.content;
-    let bounded = crate::tools::bound::bound(text.clone(), &most, usize::MAX, &folder, "c", |text| text.into());
+    let bounded = crate::tools::output::bound::bound(text.clone(), &most, usize::MAX, &folder, "c", |text| text.into());
     assert!(bounded.content.len() < 30_000 && bounded.content.contains("the full text is in"));
     assert!(std::fs::read_to_string(folder.join("c.txt")).unwrap() == text);
 }

@@ -7,8 +7,8 @@ mod sandbox;
 use crate::backends::Keys;
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Appearance, theme::Canvas};
 use crate::context::skills;
+use crate::tools::offer::selection::ToolSelection;
 use crate::tools::registry::Registry;
-use crate::tools::tool_selection::ToolSelection;
 use std::io::Read;
 use std::path::Path;
 

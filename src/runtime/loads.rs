@@ -12,8 +12,8 @@ use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers,
 use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
 use crate::tools::file::restore_target::RestoreTarget;
-use crate::tools::listing::{Listing, listing};
-use crate::tools::tool_selection::ToolSelection;
+use crate::tools::offer::listing::{Listing, listing};
+use crate::tools::offer::selection::ToolSelection;
 use std::path::PathBuf;
 
 /// What a load may need to know of the screen.

@@ -9,7 +9,7 @@ use crate::protocol::{Item, ItemId, SessionId};
 use crate::report::sessions::export_text;
 use crate::report::{approvals, doctor, figures};
 use crate::text::tokens;
-use crate::tools::tool_selection::ToolSelection;
+use crate::tools::offer::selection::ToolSelection;
 use std::time::{Duration, Instant};
 
 /// The text for a command.

@@ -1,8 +1,8 @@
 //! Toolsets for the screen.
 
 use crate::app::model::toolsets::ToolsetRow;
-use crate::tools::listing::{Listing, Row};
-use crate::tools::tool_selection::SEARCH;
+use crate::tools::offer::listing::{Listing, Row};
+use crate::tools::offer::selection::SEARCH;
 
 /// The toolsets that have tools here, by name. Tools that search for others come by themselves: they are in none.
 pub fn rows(listing: &Listing) -> Vec<ToolsetRow> {
@@ -25,10 +25,10 @@ pub fn rows(listing: &Listing) -> Vec<ToolsetRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::listing::listing;
+    use crate::tools::offer::listing::listing;
+    use crate::tools::offer::selection::ToolSelection;
+    use crate::tools::offer::toolset::Choice;
     use crate::tools::registry::Registry;
-    use crate::tools::tool_selection::ToolSelection;
-    use crate::tools::toolset::Choice;
     use std::collections::BTreeMap;
 
     #[test]

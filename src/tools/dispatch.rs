@@ -6,14 +6,15 @@
 
 mod finish;
 
-use super::alias::{self, Alias};
-use super::bound::{self, Masks, Redact};
-use super::coerce::{check_types, coerce};
+use super::builtin::tool_call;
 use super::hook::{Before, Called, Hooks};
+use super::input::alias::{self, Alias};
+use super::input::coerce::{check_types, coerce};
+use super::line;
+use super::offer::selection::{ToolSelection, VisibleTools};
+use super::output::bound::{self, Masks, Redact};
 use super::registry::Registry;
 use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
-use super::tool_selection::{ToolSelection, VisibleTools};
-use super::{line, tool_call};
 use crate::lock::lock;
 use crate::policy::Intent;
 use crate::policy::redact::{RedactKind, Secrets};

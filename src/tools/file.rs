@@ -3,8 +3,10 @@
 mod checks;
 pub mod diff;
 mod disk;
+pub mod document;
 pub mod edit;
 pub mod encoding;
+pub mod gutter;
 pub mod history;
 pub mod masks;
 pub mod restore;

@@ -1,6 +1,6 @@
 //! Which calls of one step may overlap: runs of calls that do, and barriers between them.
 
-use super::paths::lexical;
+use super::input::paths::lexical;
 use super::spec::Parallel;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

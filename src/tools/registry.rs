@@ -2,19 +2,20 @@
 //!
 //! Readers take a [`Snapshot`], which never changes under them; nothing is locked while they use it.
 
+mod check;
 mod snapshot;
 
-pub use super::check::Check;
-use super::spec::{CheckId, Publish, Tool};
-use super::{
+use super::builtin::{
     clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
+use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
+pub use check::Check;
 pub use snapshot::Snapshot;
 
 /// Bytes of a tool name that every provider takes.

@@ -1,6 +1,6 @@
 //! What a tool is: data for the model and the screen, and a two-step call that plans before it acts.
 
-use super::tool_selection::VisibleTools;
+use super::offer::selection::VisibleTools;
 use crate::backends::{Backends, Files};
 use crate::config::Config;
 use crate::exec::Exec;
@@ -15,6 +15,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+
+/// Characters of a result that the model gets from a tool that names no cap of its own.
+pub const OUTPUT_CAP: usize = 100_000;
 
 /// Everything about a tool but its code.
 #[derive(Clone, Debug)]
@@ -61,7 +64,7 @@ impl ToolSpec {
             check: None,
             verbs: Verbs::new("calling", "called"),
             parallel: Parallel::Never,
-            output_cap: super::OUTPUT_CAP,
+            output_cap: OUTPUT_CAP,
             pinned: false,
         }
     }
@@ -113,7 +116,7 @@ pub trait Tool: Send + Sync {
     /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read. Every tool has it, but
     /// those that work on the list of tools: without that they can only say so.
     fn plan<'a>(&'a self, _args: Value, _ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
-        super::tool_selection::without_list()
+        super::offer::selection::without_list()
     }
 
     /// As [`Tool::plan`], for the tools that work on the list of tools itself.
@@ -241,7 +244,7 @@ pub struct ToolCtx {
     /// Folder for spill files of this session.
     pub spill: PathBuf,
     /// What the results of this step may take together.
-    pub room: super::output_budget::OutputBudget,
+    pub room: super::output::budget::OutputBudget,
 }
 
 impl ToolCtx {

@@ -29,7 +29,7 @@ pub struct Bench {
     pub dispatch: Dispatch,
     pub config: Arc<Config>,
     pub backends: crate::backends::Backends,
-    pub room: crate::tools::output_budget::OutputBudget,
+    pub room: crate::tools::output::budget::OutputBudget,
     files: Arc<Mutex<FileLedger>>,
 }
 
@@ -161,7 +161,7 @@ impl World for Here {
     }
     fn resolve(&self, path: &Path) -> PathBuf {
         (self.look)();
-        let path = super::paths::lexical(path);
+        let path = super::input::paths::lexical(path);
         match (path.canonicalize(), path.parent(), path.file_name()) {
             (Ok(real), _, _) => real,
             (Err(_), Some(parent), Some(name)) => self.resolve(parent).join(name),
@@ -297,8 +297,16 @@ impl Fake {
     pub fn new(name: &'static str, toolset: &'static str, step: Step) -> Self {
         let verbs = Verbs::new("faking", "faked");
         let schema = json!({"type": "object"});
-        let spec =
-            super::built_in(name, toolset, "⚡", "does one thing", schema, Access::Agent, verbs, Parallel::Never);
+        let spec = super::builtin::built_in(
+            name,
+            toolset,
+            "⚡",
+            "does one thing",
+            schema,
+            Access::Agent,
+            verbs,
+            Parallel::Never,
+        );
         Self { spec, step }
     }
 

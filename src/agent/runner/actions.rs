@@ -275,12 +275,13 @@ impl Runner {
                 let known = self.deps.dispatch.registry().snapshot();
                 reply.calls.iter_mut().for_each(|call| {
                     // The model reads its call as ours from then on, and learns the name.
-                    let alias = crate::tools::alias::meant(&call.name, &call.args, |name| known.get(name).is_some());
+                    let alias =
+                        crate::tools::input::alias::meant(&call.name, &call.args, |name| known.get(name).is_some());
                     match alias {
-                        Some(crate::tools::alias::Alias::Call { name, args }) => {
+                        Some(crate::tools::input::alias::Alias::Call { name, args }) => {
                             (call.name, call.args, call.repaired) = (name.to_owned(), args, true);
                         }
-                        Some(crate::tools::alias::Alias::Tool { .. }) | None => unwrapped(call),
+                        Some(crate::tools::input::alias::Alias::Tool { .. }) | None => unwrapped(call),
                     }
                 });
                 Input::Replied(reply)
@@ -488,7 +489,7 @@ fn together(late: &[Said]) -> Said {
 
 /// A call through `tool_call` becomes the call of the tool that runs; what the model wrote is kept for its next requests.
 fn unwrapped(call: &mut ToolCall) {
-    if let Some((name, args)) = crate::tools::tool_call::unwrap(&call.name, &call.args) {
+    if let Some((name, args)) = crate::tools::builtin::tool_call::unwrap(&call.name, &call.args) {
         call.via = std::mem::replace(&mut call.args, args);
         call.name = name;
     }

@@ -10,7 +10,7 @@ use crate::store::Blobs;
 use crate::tools::file::history::FileHistory;
 use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::gate::{CallEvent, Gate};
-use crate::tools::output_budget::OutputBudget;
+use crate::tools::output::budget::OutputBudget;
 use crate::tools::parallel::{Segment, repeats, segments_in};
 use crate::tools::spec::{AgentPort, Progress, ToolCtx};
 use std::path::PathBuf;

@@ -4,8 +4,8 @@ use super::Runner;
 use super::session::Session;
 use crate::llm::ToolSchema;
 use crate::protocol::{AgentEvent, Level};
+use crate::tools::offer::selection::{Offered, ToolSelection};
 use crate::tools::registry::Snapshot;
-use crate::tools::tool_selection::{Offered, ToolSelection};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -187,9 +187,9 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::offer::toolset::Choice;
     use crate::tools::registry::Registry;
     use crate::tools::testing::Fake;
-    use crate::tools::toolset::Choice;
 
     fn offer(disabled: &[&str], missing: &[&str]) -> ToolSelection {
         let choice = Choice { disabled: disabled.iter().map(|name| name.to_string()).collect(), ..Choice::default() };

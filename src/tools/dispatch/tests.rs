@@ -1,8 +1,8 @@
 //! Names, arguments, errors, hooks, stops and limits of calls.
 
 use super::*;
+use crate::tools::offer::toolset::Choice;
 use crate::tools::testing::{Bench, Fake, Step};
-use crate::tools::toolset::Choice;
 
 fn bench(steps: &[(&'static str, Step)]) -> Bench {
     let registry = Registry::builtin();

@@ -85,7 +85,7 @@ async fn one(path: &Path, shown: &str, command: &str, ctx: &ToolCtx) -> Option<S
     let line = if command.contains(FILE) { command.replace(FILE, &quoted) } else { format!("{command} {quoted}") };
     let spawn = Spawn {
         command: line,
-        cwd: crate::tools::paths::cwd(ctx),
+        cwd: crate::tools::input::paths::cwd(ctx),
         pty: false,
         background: false,
         // A shell state of its own: the folder and the variables of the session's shell stay as they are.

@@ -12,7 +12,7 @@ use crate::policy::{
 };
 use crate::protocol::{PERSONS, ToolCall};
 use crate::store::LARGEST;
-use crate::tools::bound::Masks;
+use crate::tools::output::bound::Masks;
 use crate::tools::spec::ToolCtx;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, OptionFuture};

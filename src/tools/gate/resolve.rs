@@ -10,9 +10,9 @@ use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why};
 use crate::protocol::{Outcome, ToolCall};
 use crate::store::audit::AuditBy;
 use crate::text::readable::readable;
+use crate::tools::builtin::tool_call;
 use crate::tools::dispatch::PlannedCall;
 use crate::tools::spec::ToolCtx;
-use crate::tools::tool_call;
 
 /// A call that may run.
 pub(super) struct Cleared {

@@ -10,9 +10,9 @@ use crate::lock::lock;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
 use crate::protocol::{Outcome, ToolCall};
 use crate::store::audit::AuditBy;
+use crate::tools::builtin::tool_call;
 use crate::tools::dispatch::PlannedCall;
 use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
-use crate::tools::tool_call;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 

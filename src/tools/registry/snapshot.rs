@@ -1,7 +1,7 @@
 //! All tools at one moment, and which of them can be used.
 
 use super::Check;
-use crate::tools::check::run_check;
+use crate::tools::registry::check::run_check;
 use crate::tools::spec::{Access, CheckId, Tool, ToolSpec};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

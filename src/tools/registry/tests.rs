@@ -133,7 +133,7 @@ async fn nothing_is_checked_before_it_is_asked_for() {
         };
         registry.publish(&source, (0..15).map(tool).collect());
     }
-    let offer = crate::tools::tool_selection::ToolSelection::default();
+    let offer = crate::tools::offer::selection::ToolSelection::default();
     let now = registry.snapshot();
     assert!(offer.offered(&now).searched.values().sum::<usize>() == 300 && now.warnings().is_empty());
     assert_eq!(runs.load(Ordering::SeqCst), 0);
