@@ -120,8 +120,8 @@ const FOLDER: usize = 30;
 
 #[test]
 fn folders_stay_small() {
-    // The rooms that wait for rooms of their own.
-    let large = ["app", "tools"];
+    // The room that waits for rooms of its own.
+    let large = ["tools"];
     let mut count: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for source in sources() {
         *count.entry(source.path.parent().map(Path::to_path_buf).unwrap_or_default()).or_default() += 1;
@@ -282,11 +282,11 @@ fn colours_live_in_the_theme() {
 
 /// Where `app` may look at a key itself, and why. Everywhere else the keymap says what a key means.
 const RAW_KEYS: &[(&str, &str)] = &[
-    ("app/edit.rs", "a text field takes the letters that are typed"),
-    ("app/vi.rs", "vi keys in text fields"),
-    ("app/vi/machine.rs", "vi keys in text fields"),
-    ("app/keys.rs", "Esc ends a chord, and Tab completes in a text"),
-    ("app/mouse.rs", "the wheel as arrows for a program"),
+    ("app/input/edit.rs", "a text field takes the letters that are typed"),
+    ("app/input/vi.rs", "vi keys in text fields"),
+    ("app/input/vi/machine.rs", "vi keys in text fields"),
+    ("app/input/keys.rs", "Esc ends a chord, and Tab completes in a text"),
+    ("app/input/mouse.rs", "the wheel as arrows for a program"),
 ];
 
 #[test]
@@ -305,13 +305,17 @@ fn keys_are_looked_up_and_not_matched() {
         .filter(|s| s.room == "app" && letter.is_match(&s.code))
         .map(|s| s.path.display().to_string())
         .collect();
-    assert_eq!(letters, ["app/edit.rs", "app/vi/machine.rs"], "letters are matched where text is written only");
+    assert_eq!(
+        letters,
+        ["app/input/edit.rs", "app/input/vi/machine.rs"],
+        "letters are matched where text is written only"
+    );
 }
 
 #[test]
 fn hints_come_from_the_keymap() {
     // vi keys are fixed, and their page names them.
-    let fixed = ["app/vi.rs", "app/docs.rs"];
+    let fixed = ["app/input/vi.rs", "app/docs.rs"];
     let key = Regex::new(
         r#""(?:[^"\\]|\\.)*\b(?:Enter|Esc|PgUp|PgDn|Shift-Tab|(?:Ctrl|Alt)-[A-Za-z]|F[0-9]+)\b(?:[^"\\]|\\.)*""#,
     )
