@@ -1,6 +1,7 @@
 //! Orders of the UI; the runtime carries them out and answers with messages.
 
 use super::model::tab::TabId;
+use crate::app::input::vi;
 use crate::exec::ProcessCommand;
 use crate::protocol::{AgentCommand, Opens, SessionId};
 use crate::store::StoreJob;
@@ -47,7 +48,7 @@ pub enum Effect {
     /// Sends `Msg::Woke` at this time (milliseconds since the epoch); the earliest wins.
     WakeAt(i64),
     /// The shape of the terminal's cursor.
-    Caret(super::vi::Caret),
+    Caret(vi::Caret),
     /// Mouse capture on or off.
     Mouse(bool),
     /// Clears and repaints.

@@ -1,10 +1,12 @@
 //! Facts of the agent, each to its concern.
 
+use super::approvals;
 use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use super::{approvals, frozen, items, queue, rewind, sessions, tabs, turn};
+use crate::app::approvals::{frozen, seen};
+use crate::app::session::{items, queue, rewind, sessions, tabs, turn};
 use crate::protocol::{AgentEvent, ToolStart};
 
 /// The agent told something.
@@ -29,9 +31,9 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ToolStarted(start) => tool_started(model, start),
         AgentEvent::ToolProcess { call_id, process } => tool(model, &call_id, |tool| tool.process = Some(process)),
         AgentEvent::ApprovalRequested(approval) => approvals::requested(model, out, approval),
-        AgentEvent::ApprovalFound { id, targets, payloads } => approvals::found(model, id, targets, payloads),
+        AgentEvent::ApprovalFound { id, targets, payloads } => seen::found(model, id, targets, payloads),
         AgentEvent::ApprovalClosed(id) => approvals::closed(model, out, EntryId::Approval(id)),
-        AgentEvent::Previewed { id, line, preview } => approvals::previewed(model, id, &line, preview),
+        AgentEvent::Previewed { id, line, preview } => seen::previewed(model, id, &line, preview),
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),

@@ -19,6 +19,8 @@ pub mod toolsets;
 pub mod transcript;
 pub mod types;
 
+use crate::app::input::vi;
+use crate::app::lists::uses;
 use crate::app::msg::ModelChoice;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
@@ -84,15 +86,15 @@ pub struct Model {
     /// The time of the earliest wake-up that was asked for and has not come.
     pub wake: Option<i64>,
     /// How much each command is used.
-    pub uses: super::uses::Uses,
+    pub uses: uses::Uses,
     /// vi keys: on or off, and where each field is.
-    pub vi: super::vi::Vi,
+    pub vi: vi::Vi,
     /// Rules as last listed.
     pub permissions: permissions::Permissions,
     /// Toolsets as last listed.
     pub toolsets: Vec<toolsets::ToolsetRow>,
     /// The shape that the terminal's cursor was last given.
-    pub caret: super::vi::Caret,
+    pub caret: vi::Caret,
     /// The window title that was last set.
     pub window_title: String,
 }

@@ -1,25 +1,28 @@
 //! Actions: one line each, to the concern that does it.
 
 use super::action::Action;
-use super::edit::Edit;
 use super::effect::{Effect, LoadRequest};
-use super::focus::{self, Direction};
 use super::model::modal::{Modal, TextModal};
 use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
-use super::tabs::Go;
-use super::{
-    appearance, approvals, borders, composer, docs, drafts, editor, extensions, find, frozen, history, models, palette,
-    processes, queue, quitting, rewind, scroll, seek, select, sessions, settings, sidebar, slash, split, tabs, turn,
-    vi,
-};
+use super::{approvals, docs};
+use crate::app::approvals::{frozen, mode, permissions};
+use crate::app::input::edit::Edit;
+use crate::app::input::focus::Direction;
+use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
+use crate::app::lists::{backends, extensions, models, palette, servers, toolsets};
+use crate::app::reading::{find, scroll, seek, select};
+use crate::app::session::tabs::Go;
+use crate::app::session::{queue, rewind, sessions, tabs, turn};
+use crate::app::terminal::{editor, pane, processes, split, taking_over};
+use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
 use crate::exec::Way;
 use crate::protocol::{AgentCommand, Level};
 
 /// Runs the action of a key in a pane. Some keys mean more than their action alone.
 pub fn by_key(model: &mut Model, out: &mut Vec<Effect>, action: Action, key: Key) {
-    if action == Action::TakeOver && (processes::just_ended(model) || processes::send_again(model, out, key)) {
+    if action == Action::TakeOver && (taking_over::just_ended(model) || taking_over::send_again(model, out, key)) {
         return;
     }
     run(model, out, action, "");
@@ -31,8 +34,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Send => turn::enter(model, out),
         Action::SendOther => turn::enter_other(model, out),
         Action::Newline => newline(model, out),
-        Action::HistoryPrevious | Action::HistoryNext
-            if super::suggestions::step(model, action == Action::HistoryNext) => {}
+        Action::HistoryPrevious | Action::HistoryNext if suggestions::step(model, action == Action::HistoryNext) => {}
         Action::HistoryPrevious => history::previous(model),
         Action::HistoryNext => history::next(model),
         Action::HistorySearch => history::search(model),
@@ -50,8 +52,8 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::QueueDrop => queue::discard(model),
         Action::Steer => turn::steer(model, out, argument),
         Action::Inbox => approvals::slash(model, out, argument),
-        Action::ApprovalMode => approvals::next_mode(model, out),
-        Action::Yolo => approvals::yolo(model, out),
+        Action::ApprovalMode => mode::next_mode(model, out),
+        Action::Yolo => mode::yolo(model, out),
         Action::SessionNew => tabs::open(model, out, crate::protocol::Opens::New),
         Action::SessionClear => sessions::clear(model, out),
         Action::TabClose => tabs::close(model, out),
@@ -88,10 +90,10 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SkinPicker => appearance::pick_skin(model, out, argument),
         Action::SkinNext => appearance::next_skin(model, out),
         Action::ThemePicker => appearance::pick_theme(model, out, argument),
-        Action::Mcp => super::servers::open(model, out, argument),
-        Action::Permissions => super::permissions::open(model, out, argument),
-        Action::Backend => super::backends::open(model, out, argument),
-        Action::Toolsets => super::toolsets::open(model, out, argument),
+        Action::Mcp => servers::open(model, out, argument),
+        Action::Permissions => permissions::open(model, out, argument),
+        Action::Backend => backends::open(model, out, argument),
+        Action::Toolsets => toolsets::open(model, out, argument),
         Action::Tools
         | Action::Skills
         | Action::Memory
@@ -105,9 +107,9 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Indicator => settings::indicator(model, out, argument),
         Action::StatusBar => settings::status_bar(model, out, argument),
         Action::Retry => turn::retry(model, out),
-        Action::ToggleTerminal => processes::toggle(model),
-        Action::NextTerminal => processes::next(model, 1),
-        Action::PreviousTerminal => processes::next(model, -1),
+        Action::ToggleTerminal => pane::toggle(model),
+        Action::NextTerminal => pane::next(model, 1),
+        Action::PreviousTerminal => pane::next(model, -1),
         Action::SplitTerminal => split::toggle(model),
         Action::OtherTerminal => split::swap(model),
         Action::GrowPane => borders::grow(model, 1),
@@ -144,12 +146,12 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::CopyMode => select::copy_mode(model),
         Action::CopySelection => select::copy(model, out),
         Action::Copy => select::copy_answer(model, out, argument),
-        Action::ReleaseMouse => super::mouse::release(model, out),
-        Action::TakeOver => processes::take_over(model, out),
+        Action::ReleaseMouse => mouse::release(model, out),
+        Action::TakeOver => taking_over::take_over(model, out),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),
-        Action::Processes => processes::show(model),
+        Action::Processes => pane::show(model),
         Action::CommandPalette => palette::open(model, out),
         Action::Help => palette::help(model),
         Action::Keys => text(model, "Keys", docs::keys(&model.keymap)),

@@ -4,11 +4,14 @@ use super::effect::{Effect, LoadRequest};
 use super::model::Model;
 use super::model::tab::{Tab, TabId};
 use super::msg::{LoadReply, Msg};
-use super::{
-    appearance, approvals, completion, composer, drafts, editor, events, extensions, first_run, focus, frozen, history,
-    items, keys, marking, models, mouse, own_server, processes, queue, rewind, scroll, sessions, sidebar, tabs,
-    toolsets, uses, vi, wake,
-};
+use super::{approvals, events};
+use crate::app::approvals::{frozen, inert, permissions};
+use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
+use crate::app::lists::{extensions, first_run, models, own_server, servers, toolsets, uses};
+use crate::app::reading::{marking, scroll, select};
+use crate::app::session::{items, queue, rewind, sessions, tabs, turn};
+use crate::app::terminal::{asks, editor, pane};
+use crate::app::window::{appearance, modals, sidebar, wake};
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Appearance;
@@ -115,18 +118,18 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         }
         Msg::Pasted(text) => {
             model.keyed_at = Some(model.now);
-            super::modals::paste(model, out, text);
+            modals::paste(model, out, text);
         }
         Msg::Mouse(event) => mouse::mouse(model, out, event),
         Msg::Resized(columns, rows) => {
-            let hidden = approvals::hidden(model);
+            let hidden = inert::hidden(model);
             model.size = (columns, rows);
             // rows wrap elsewhere now
             if model.tab.pane_selection.is_some() {
-                super::select::clear(model);
+                select::clear(model);
             }
-            if hidden && !approvals::hidden(model) {
-                approvals::seen_again(model);
+            if hidden && !inert::hidden(model) {
+                inert::seen_again(model);
             }
         }
         Msg::FocusChanged(focused) => {
@@ -143,13 +146,13 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Process(event) => tabs::process(model, out, event),
         Msg::Store(reply) => tabs::store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
-        Msg::Servers(rows) => super::servers::changed(model, rows),
-        Msg::Server(fact) => super::servers::told(model, out, fact),
+        Msg::Servers(rows) => servers::changed(model, rows),
+        Msg::Server(fact) => servers::told(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
         Msg::Edited(result) => editor::ended(model, out, result),
-        Msg::Copied(result) => super::select::copied(model, result),
+        Msg::Copied(result) => select::copied(model, result),
     }
 }
 
@@ -185,14 +188,14 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
-        LoadReply::Permissions(new) => super::permissions::listed(model, new),
-        LoadReply::Tried { command, verdict } => super::permissions::tried(model, command, verdict),
-        LoadReply::Revoked(result) => super::permissions::revoked(model, out, result),
+        LoadReply::Permissions(new) => permissions::listed(model, new),
+        LoadReply::Tried { command, verdict } => permissions::tried(model, command, verdict),
+        LoadReply::Revoked(result) => permissions::revoked(model, out, result),
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
-        LoadReply::Prompt(result) => super::servers::prompted(model, out, result),
+        LoadReply::Prompt(result) => servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
         LoadReply::Extensions(new) => extensions::told(model, out, *new),
         LoadReply::Trusted(result) => extensions::trusted(model, out, result),
@@ -205,15 +208,15 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     tabs::settle(model, out);
     focus::settle(model);
     first_run::settle(model);
-    super::asks::open_waiting(model);
+    asks::open_waiting(model);
     approvals::open_waiting(model);
     approvals::tell_writing(model, out);
-    super::turn::waits(model);
+    turn::waits(model);
     frozen::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);
-    super::asks::tell_hands(model, out);
-    processes::watch(model, out);
+    asks::tell_hands(model, out);
+    pane::watch(model, out);
     vi::settle(model, out);
     queue::settle(model, out);
     tabs::save(model, out);
@@ -227,7 +230,7 @@ mod tests {
     use crate::app::model::layout::{Area, Layout};
     use crate::app::msg::{Mouse, MouseKind};
     use crate::app::tests::{keys, model, opened, script_at, user};
-    use crate::app::wake::next_wake;
+    use crate::app::window::wake::next_wake;
     use crate::exec::{Exit, ExitReason, ProcessEvent, ProcessId, ProcessInfo, ProcessState};
     use crate::protocol::{AgentEvent, Question, QuestionId, TurnEnd, TurnOutcome};
     use proptest::prelude::*;

@@ -4,8 +4,9 @@ use super::open_tabs::OpenTabs;
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
 use crate::app::effect::{LoadRequest, ServerOrder};
+use crate::app::input::vi::Caret;
 use crate::app::model::servers::ServerFact;
-use crate::app::vi::Caret;
+use crate::app::session::sessions;
 use crate::app::{Effect, Model, Msg};
 use crate::engine::SessionSpec;
 use crate::exec::Exec;
@@ -162,7 +163,7 @@ impl EffectRunner {
             }
             Effect::Edit(text) => {
                 let (exec, replies) = (self.exec.clone(), self.replies.clone());
-                let cwd = PathBuf::from(crate::app::sessions::cwd(model));
+                let cwd = PathBuf::from(sessions::cwd(model));
                 tokio::spawn(editor::edit(text, exec, cwd, replies));
             }
             Effect::Title(title) => self.write(frames, &format!("\x1b]2;{}\x07", plain(&title))),

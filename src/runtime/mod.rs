@@ -19,9 +19,12 @@ mod toolsets;
 mod trim;
 mod watch;
 
+use crate::app::approvals::seen;
+use crate::app::input::vi;
 use crate::app::model::notices::Notices;
 use crate::app::model::tab::{TabId, TabState};
-use crate::app::{Effect, Model, Msg, approvals, update};
+use crate::app::session::tabs;
+use crate::app::{Effect, Model, Msg, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::engine::{Engine, SessionEvent, SessionSpec};
@@ -131,10 +134,10 @@ impl Screen {
                 || self.model.tab.transcript.scroll != 0
                 || self.model.tab.copying.is_some())
         {
-            let read = approvals::reading(&self.model);
+            let read = seen::reading(&self.model);
             let effects = update(&mut self.model, crate::agent::now(), Msg::Drawn(Box::new(layout)));
             self.pending.extend(effects);
-            if approvals::reading(&self.model) != read {
+            if seen::reading(&self.model) != read {
                 self.clock.want(Urgency::Input);
             }
         }
@@ -163,7 +166,7 @@ impl Screen {
         let start = crate::app::start(&mut self.model);
         self.pending.extend(start);
         let mut behind = Vec::new();
-        crate::app::tabs::restore(&mut self.model, &mut behind, tabs.behind);
+        tabs::restore(&mut self.model, &mut behind, tabs.behind);
         self.pending.extend(behind);
         if let Some(text) = first {
             self.pending.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
@@ -180,7 +183,7 @@ impl Screen {
                         input.stop().await;
                         let msg = effects::suspend(&mut self.frames, self.model.mouse_captured)?;
                         input = Reader::start()?;
-                        if self.model.caret != crate::app::vi::Caret::Usual {
+                        if self.model.caret != vi::Caret::Usual {
                             self.frames.send(effects::caret(self.model.caret))?;
                         }
                         // Keys meant for the shell (Ctrl-C) are no signals for this program.

@@ -4,9 +4,10 @@ use super::cache::ViewCache;
 use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
 use crate::app::Model;
+use crate::app::input::vi;
 use crate::app::model::Pane;
 use crate::app::model::layout::Layout;
-use crate::app::turn::Busy;
+use crate::app::session::turn::Busy;
 use crate::config::theme::Slot;
 use crate::text::format::bytes;
 use crate::text::width::{grapheme_width, truncate_end, truncate_middle, width};
@@ -160,7 +161,7 @@ pub fn draw(
     let skip = (field.caret.1 + 1).saturating_sub(visible.max(1));
     let style = if focused { paint.slot(Slot::Prompt) } else { paint.role(Role::Dim) };
     paint.put(area.x + 2, body.y, 2, symbol, style);
-    let selection = crate::app::vi::marked(model).or_else(|| model.tab.composer.area.selection_range());
+    let selection = vi::marked(model).or_else(|| model.tab.composer.area.selection_range());
     for (at, shown) in field.lines.iter().skip(usize::from(skip)).take(usize::from(visible)).enumerate() {
         let place = row(body, at as u16);
         paint.put(place.x, place.y, place.width, &shown.text, paint.role(Role::Text));

@@ -4,10 +4,11 @@ use super::layout::is_running;
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
 use crate::app::action::Action;
+use crate::app::input::{focus, hint, keys};
 use crate::app::model::modal::{ApprovalStage, InputModal, InputThen, Modal};
 use crate::app::model::{Pane, TurnStatus};
-use crate::app::turn::Busy;
-use crate::app::{focus, hint, processes};
+use crate::app::session::turn::Busy;
+use crate::app::terminal::processes;
 use crate::config::keymap::{Context, display};
 use crate::config::theme::Slot;
 use crate::exec::Origin;
@@ -283,7 +284,7 @@ pub fn which_key(model: &Model, paint: &mut Paint<'_>, area: Rect) -> bool {
 }
 
 fn following(model: &Model) -> Vec<Follows> {
-    let rows = crate::app::keys::following(model).into_iter();
+    let rows = keys::following(model).into_iter();
     rows.filter_map(|(keys, action)| {
         let entry = Action::from_name(action)?.entry()?;
         let direct = model.keymap.bindings.iter().any(|binding| binding.action == action && binding.keys.len() == 1);

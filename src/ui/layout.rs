@@ -1,8 +1,10 @@
 //! Where the panes stand: wide, medium, narrow, tiny.
 
+use crate::app::Model;
 use crate::app::model::Pane;
 use crate::app::model::TurnStatus;
-use crate::app::{Model, borders, processes};
+use crate::app::terminal::pane;
+use crate::app::window::borders;
 use ratatui::layout::Rect;
 
 /// Smaller screens get a card that says so.
@@ -95,7 +97,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     }
     let padding = if area.height >= 28 { 2 } else { 0 };
     // A program that needs a whole screen gets the whole of a small one while it has the keys.
-    let large = processes::needs_screen(model);
+    let large = pane::needs_screen(model);
     let whole = large && mode == Mode::Narrow && model.tab.processes.pane.open && model.tab.focus == Pane::Terminal;
     let height = if whole { 0 } else { (field + padding).min(bottom.saturating_sub(top) / 2).max(1) };
     bottom -= height;

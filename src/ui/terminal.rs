@@ -2,12 +2,13 @@
 
 use super::paint::{Paint, cells, inset, row};
 use super::{flat, hints, live, to_area};
+use crate::app::Model;
 use crate::app::model::layout::{Area, Border, Hit, Layout};
 use crate::app::model::processes::TerminalPane;
 use crate::app::model::selection::Surface;
 use crate::app::model::types::{LogState, Origin, ProcessInfo, ProcessState};
 use crate::app::model::{Pane, Pressed};
-use crate::app::{Model, editor, processes};
+use crate::app::terminal::{editor, processes};
 use crate::config::theme::Slot;
 use crate::text::Role;
 use crate::text::format;

@@ -7,7 +7,7 @@ use super::select::{self, Marks};
 use super::{hints, live, to_area};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::transcript::{Cell, CellKind, Position, Thinking, ToolState};

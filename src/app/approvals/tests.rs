@@ -1,12 +1,19 @@
 //! How the modals behave that open by themselves.
 
+use super::choices::{choices, effects, offers};
+use super::mode::set_mode;
 use super::*;
+use crate::app::input::composer;
 use crate::app::model::layout::{Layout, Reading};
+use crate::app::model::modal::{ApprovalChoice, ApprovalStage, Judged};
 use crate::app::msg::Msg;
 use crate::app::tests::{ready, script_at};
 use crate::app::update;
+use crate::app::window::wake;
 use crate::policy::rule::Exact;
-use crate::policy::{ApprovalId, Grant, Intent, Verdict, Why, Width};
+use crate::policy::{
+    ApprovalId, Decision, Grant, Intent, Mode, Preview, Scope, Target, Verdict, Why, Width, proposals,
+};
 use crate::protocol::{AgentEvent, QuestionId};
 
 fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<Approval> {
@@ -200,7 +207,7 @@ fn escape_keeps_the_question_and_the_inbox_brings_it_back() {
     assert_eq!(model.tab.approvals.entries.len(), 1);
     update(&mut model, 3_600_000, Msg::Woke);
     assert!(model.tab.modals.is_empty(), "an hour later it still waits, and still does not push itself in");
-    assert_eq!(crate::app::wake::next_wake(&model), None);
+    assert_eq!(wake::next_wake(&model), None);
     let effects = script_at(&mut model, 3_600_001, "<f4>");
     let effects = [effects, seen_at(&mut model, 3_600_001, "y<ret>")].concat();
     assert_eq!(decisions(&effects), [&Decision::Once], "what was asked for is not inert");

@@ -1,9 +1,9 @@
 //! The conversation before its first message: who this is, where it stands, what to try.
 
+use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::{hint, suggestions};
 use crate::app::model::layout::{Area, Hit, Layout};
-use crate::app::{Model, suggestions};
 use crate::config::keymap::Context;
 use crate::config::skin::Skin;
 use crate::config::theme::Slot;

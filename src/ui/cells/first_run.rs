@@ -2,8 +2,8 @@
 
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::first_run::{Row, rows};
-use crate::app::hint;
+use crate::app::input::hint;
+use crate::app::lists::first_run::{Row, rows};
 use crate::app::model::first_run::FirstRun;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::config::keymap::Context;

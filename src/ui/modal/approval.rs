@@ -7,8 +7,8 @@ mod grants;
 use super::{Frame, field};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approvals;
-use crate::app::hint;
+use crate::app::approvals::choices::{GRID, is_barred};
+use crate::app::input::hint;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout, Reading};
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
@@ -171,7 +171,7 @@ fn foot(model: &Model, approval: &Approval, state: &ApprovalModal, inert: bool) 
     match &state.stage {
         _ if inert => "keys are ignored for a moment".to_owned(),
         ApprovalStage::ConfirmingEdit(_, Judged::Waiting) => back(),
-        ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if approvals::is_barred(preview) => back(),
+        ApprovalStage::ConfirmingEdit(_, Judged::As(preview)) if is_barred(preview) => back(),
         ApprovalStage::ConfirmingEdit(..) if state.held_until > model.now => "keys are ignored for a moment".to_owned(),
         _ if state.read.refused && !state.read.whole => "scroll to the end to approve".to_owned(),
         ApprovalStage::Choosing if state.stray => {
@@ -307,7 +307,7 @@ struct Choices<'a> {
 impl Choices<'_> {
     /// A row of a label: its first one has the mark and the key.
     fn row(&self, paint: &mut Paint<'_>, place: Rect, index: usize, label: &str, first: bool, layout: &mut Layout) {
-        let Some(choice) = approvals::GRID.get(index) else { return };
+        let Some(choice) = GRID.get(index) else { return };
         let chosen = *choice == self.state.selected;
         let place = Rect { width: place.width.saturating_sub(1), ..place };
         if chosen {

@@ -3,7 +3,7 @@
 use super::Frame;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::Confirm;
 use crate::config::theme::Slot;

@@ -3,8 +3,8 @@
 use super::trust::Card;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::frozen::ROWS;
-use crate::app::hint;
+use crate::app::approvals::frozen::ROWS;
+use crate::app::input::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::{FrozenChoice, FrozenModal};
 use crate::ui::paint::Paint;

@@ -16,6 +16,7 @@ mod trust;
 
 use super::paint::{Paint, cells};
 use crate::app::Model;
+use crate::app::input::vi;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::{Modal, PickerKind};
 use crate::config::theme::Slot;
@@ -194,7 +195,7 @@ fn field(
     let after: String = clean.chars().skip(cursor).collect();
     let after = truncate_end(&after, usize::from(place.right().saturating_sub(next)));
     paint.put(next, place.y, place.right().saturating_sub(next), &after, paint.role(Role::Text));
-    if let Some((from, to)) = crate::app::vi::marked_field(model, text, cursor) {
+    if let Some((from, to)) = vi::marked_field(model, text, cursor) {
         let hidden = before.chars().count() - shown.chars().count();
         let cell = |at: usize| x + cells(width(&clean.chars().take(at).skip(hidden).collect::<String>()));
         let (start, end) = (cell(from), cell(to).min(place.right()));

@@ -3,8 +3,8 @@
 use super::{Frame, field};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::answers;
-use crate::app::hint;
+use crate::app::approvals::answers;
+use crate::app::input::hint;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::QuestionModal;

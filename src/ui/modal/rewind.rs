@@ -4,7 +4,7 @@ use super::Frame;
 use super::columns::Columns;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::{hint, paste};
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::rewind::{Confirming, RewindChoice, RewindModal};
 use crate::app::model::types::{Fate, FileBack, FileKind, LeftOut, RewindPoint, RewindPreview, Who};
@@ -260,5 +260,5 @@ fn file_line(file: &FileBack, columns: usize) -> Line {
 
 /// Text of others on one line, with nothing in it that a terminal obeys.
 fn shown(text: &str) -> String {
-    crate::app::paste::harmless(text).replace(['\n', '\t'], " ")
+    paste::harmless(text).replace(['\n', '\t'], " ")
 }

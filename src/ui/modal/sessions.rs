@@ -4,7 +4,7 @@ use super::Frame;
 use super::columns::Columns;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::SessionBrowser;
 use crate::app::model::types::SessionRow;

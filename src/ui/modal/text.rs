@@ -3,7 +3,7 @@
 use super::{Frame, last_first};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::layout::Layout;
 use crate::app::model::modal::TextModal;
 use crate::app::model::selection::Surface;

@@ -4,7 +4,7 @@
 use super::{Frame, last_first};
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::TrustModal;
 use crate::config::theme::Slot;

@@ -5,10 +5,11 @@ use super::lists;
 use super::modals::modals;
 use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::app::input::{composer, edit, focus};
 use crate::app::model::modal::*;
 use crate::app::model::{CopyMode, Model, Pane};
 use crate::app::msg::Msg;
-use crate::app::{focus, update};
+use crate::app::update;
 use crate::config::keymap::{Binding, Context, Key, Keymap, display, parse};
 use crate::exec::{Ask, AskId, ProcessId};
 use crate::ui::ViewCache;
@@ -104,13 +105,12 @@ fn context(model: &Model) -> Context {
 fn bound(model: &Model) -> Vec<(Context, String, Key)> {
     let own = context(model);
     let writes = focus::writes(model.tab.modals.last().expect("a modal"));
-    let types = |key: Key| crate::app::edit::printable(key).is_some();
+    let types = |key: Key| edit::printable(key).is_some();
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for binding in &model.keymap.bindings {
         let field = writes && binding.context == Context::Field && own != Context::Field;
-        let edits =
-            Action::from_name(&binding.action).is_some_and(|action| crate::app::edit::Edit::of(action).is_some());
+        let edits = Action::from_name(&binding.action).is_some_and(|action| edit::Edit::of(action).is_some());
         let [key] = binding.keys[..] else { continue };
         let taken = field && model.keymap.bindings.iter().any(|other| other.context == own && other.keys == [key]);
         let counts = binding.context == own || (field && edits && !taken);
@@ -140,7 +140,7 @@ fn shown(model: &Model) -> String {
 
 /// All that a key can change in a modal.
 fn state(model: &Model) -> String {
-    let composer = crate::app::composer::text(&model.tab.composer);
+    let composer = composer::text(&model.tab.composer);
     // A letter that does nothing is noted, so that the edge of the card can say what to press; a function key is not.
     let modals = format!("{:?}", model.tab.modals).replace("stray: true", "stray: false");
     format!("{modals} {composer:?} {:?} {:?} {:?}", model.tab.approvals, model.first_run, model.tab.focus)
@@ -160,7 +160,7 @@ fn every_action_of_a_modal_has_the_key_that_it_is_given() {
             assert_eq!(state(&other), state(&usual), "{at}");
             // What it was on before means no more than a key that means nothing. Where text is edited it may move in that.
             let edits = context != Context::Field && focus::writes(model.tab.modals.last().expect("a modal"));
-            let letter = crate::app::edit::printable(key).is_some();
+            let letter = edit::printable(key).is_some();
             if !edits && !letter && name != "approval-confirming-edit" {
                 let mut before = named(&name);
                 before.keymap = rebound(&before.keymap, context, &action, Some(UNUSUAL));

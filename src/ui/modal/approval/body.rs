@@ -5,7 +5,7 @@ use super::choices::WIDE;
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::approvals;
-use crate::app::hint;
+use crate::app::input::hint;
 use crate::app::model::modal::{ApprovalModal, ApprovalStage, Judged};
 use crate::policy::{Approval, Intent, Payload, Speaker, Target, Verdict, Why};
 use crate::text::visible::visible;

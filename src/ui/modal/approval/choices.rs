@@ -3,9 +3,9 @@
 use super::grants;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::answers;
-use crate::app::approvals::{self, GRID};
-use crate::app::hint;
+use crate::app::approvals::choices::GRID;
+use crate::app::approvals::{answers, choices};
+use crate::app::input::hint;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
 use crate::policy::{Approval, Verdict};
 use crate::text::visible::visible;
@@ -56,7 +56,7 @@ pub fn below(model: &Model, approval: &Approval, state: &ApprovalModal, room: us
         ApprovalStage::ConfirmingEdit(_, judged) => {
             let question = match judged {
                 Judged::Waiting => "Checking what it would do…",
-                Judged::As(preview) if approvals::is_barred(preview) => "It cannot run.",
+                Judged::As(preview) if choices::is_barred(preview) => "It cannot run.",
                 Judged::As(_) => "Run this instead?",
                 Judged::Unknown => "Run this instead? It may need approval too.",
             };
@@ -84,7 +84,7 @@ pub fn choices(model: &Model, approval: &Approval, room: usize) -> Vec<Part> {
     if always {
         parts.push(Part::Line(Line::plain("This asks every time, in every mode.", Role::Careful)));
     }
-    let open = approvals::choices(approval);
+    let open = choices::choices(approval);
     let offered: Vec<Option<(usize, String)>> = GRID
         .iter()
         .enumerate()
@@ -114,7 +114,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
     let session = state.selected == ApprovalChoice::Session;
     let title = if session { "Allow for the rest of this session" } else { "Always allow" };
     let mut parts = whole(title, Role::Strong, room);
-    let offers = approvals::offers(approval, state.selected);
+    let offers = choices::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
         sentences.push("Everything, except commands that always ask (yolo)".to_owned());
@@ -150,7 +150,7 @@ fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part>
 pub fn widths(approval: &Approval, state: &ApprovalModal) -> usize {
     let yolo = usize::from(state.selected == ApprovalChoice::Session);
     match state.selected {
-        ApprovalChoice::Session | ApprovalChoice::Always => approvals::offers(approval, state.selected).len() + yolo,
+        ApprovalChoice::Session | ApprovalChoice::Always => choices::offers(approval, state.selected).len() + yolo,
         ApprovalChoice::Deny | ApprovalChoice::Edit | ApprovalChoice::Once => 1,
     }
 }
@@ -203,7 +203,7 @@ fn label_rows(label: &str, room: usize) -> Vec<String> {
 fn label(choice: ApprovalChoice, approval: &Approval) -> &'static str {
     match choice {
         ApprovalChoice::Deny => "Deny, and say why",
-        ApprovalChoice::Once if approvals::leaves_sandbox(approval) => "Run again without the sandbox",
+        ApprovalChoice::Once if choices::leaves_sandbox(approval) => "Run again without the sandbox",
         ApprovalChoice::Once => "Allow once",
         ApprovalChoice::Edit => "Edit the command",
         ApprovalChoice::Session => "For this session …",

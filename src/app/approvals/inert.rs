@@ -1,0 +1,77 @@
+//! Modals that open by themselves take no key until the keys have been quiet: what is typed then was meant for the composer.
+
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::input::keys::Press;
+use crate::app::input::{composer, edit};
+use crate::app::model::Model;
+use crate::app::model::layout::SMALLEST;
+use crate::app::model::modal::Modal;
+
+/// Milliseconds without a key before a modal that opened by itself takes one.
+pub const QUIET: i64 = 400;
+
+/// Whether the screen is too small to show a modal.
+pub fn hidden(model: &Model) -> bool {
+    model.size.0 < SMALLEST.0 || model.size.1 < SMALLEST.1
+}
+
+/// The screen grew large enough to show modals: their quiet begins anew.
+pub fn seen_again(model: &mut Model) {
+    let until = model.now + QUIET;
+    for modal in &mut model.tab.modals {
+        match modal {
+            Modal::Approval(modal) => modal.inert_until = until,
+            Modal::Question(modal) => modal.inert_until = until,
+            Modal::Trust(modal) => modal.inert_until = until,
+            Modal::PolicyChanged(modal) => modal.inert_until = until,
+            Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
+            Modal::Input(modal) if modal.inert_until > 0 => modal.inert_until = until,
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Quit(_)
+            | Modal::Input(_) => {}
+        }
+    }
+}
+
+/// A key while a modal is inert: it moves the end of the quiet on, and text goes to the composer. `true`: it was.
+///
+/// Keys for a masked field are an exception unless the person is in the middle of a prompt: they may be the password, and
+/// what the composer holds is shown and kept as a draft. What they write stands in the field, hidden, and goes nowhere
+/// without an Enter after the quiet.
+pub fn inert(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
+    let now = model.now;
+    let too_small = hidden(model);
+    let mid_word =
+        !composer::is_empty(&model.tab.composer) && model.tab.composer.keyed_at.is_some_and(|at| now - at < QUIET);
+    let masked = !too_small
+        && !mid_word
+        && matches!(model.tab.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
+    let back = matches!(press.action, Some(Action::DeleteCharBack | Action::DeleteWordBack));
+    if masked && (back || edit::printable(press.key).is_some()) {
+        return false;
+    }
+    let until = match model.tab.modals.last_mut() {
+        Some(Modal::Approval(modal)) => &mut modal.inert_until,
+        Some(Modal::Question(modal)) => &mut modal.inert_until,
+        Some(Modal::Trust(modal)) => &mut modal.inert_until,
+        Some(Modal::PolicyChanged(modal)) => &mut modal.inert_until,
+        Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
+        Some(Modal::Input(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
+        // what cannot be seen takes no key at all
+        _ => return too_small,
+    };
+    if *until <= now && !too_small {
+        return false;
+    }
+    *until = now + QUIET;
+    if !masked {
+        composer::key(model, out, press.key);
+        model.tab.composer.completion = None;
+    }
+    true
+}

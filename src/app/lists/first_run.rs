@@ -1,0 +1,284 @@
+//! The card of a start without a model: what was found, what can be set up, and a way to try it offline.
+
+use super::{models, own_server};
+use crate::app::action::Action;
+use crate::app::effect::{Effect, LoadRequest};
+use crate::app::input::hint;
+use crate::app::model::Model;
+use crate::app::model::first_run::{FirstRun, Found, Server};
+use crate::app::window::modals;
+use crate::protocol::{AgentCommand, Level};
+
+/// Providers that are listed before the rest is asked for.
+const PROVIDERS: usize = 8;
+/// The same on a screen with fewer rows than this.
+const FEW: usize = 6;
+const SCARCE: u16 = 36;
+/// Rows of the screen that are not the card's.
+const AROUND: usize = 8;
+/// Rows of the card beside keys, servers and providers: welcome, the own server, the group without an account, headings, the
+/// way to the rest, the foot.
+const FIXED: usize = 11;
+
+/// How many providers leave the rest of the card in view.
+fn listed(card: &FirstRun, found: &Found) -> usize {
+    if card.room == 0 || card.room >= SCARCE {
+        return PROVIDERS;
+    }
+    let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
+    let taken = AROUND + FIXED + group(found.keys.len()) + group(found.servers.len());
+    usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
+}
+
+/// The card fits the screen, and its selection is one of its rows.
+pub fn settle(model: &mut Model) {
+    let room = model.size.1;
+    let Some(card) = model.first_run.as_mut().filter(|card| card.room != room) else { return };
+    card.room = room;
+    card.selected = card.selected.min(rows(card).len() - 1);
+}
+
+/// A row of the card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A key that is there already: provider and where it comes from.
+    Key(String, String),
+    /// A local server that answered.
+    Server(Server),
+    /// A server that the person gives the address of.
+    OwnServer,
+    /// A provider that takes a pasted key.
+    Provider(String),
+    /// The scripted demo.
+    Offline,
+    /// This many more providers.
+    More(usize),
+}
+
+/// The rows of the card, in the order in which they are shown and selected.
+pub fn rows(card: &FirstRun) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(found) = &card.found {
+        rows.extend(found.keys.iter().map(|(provider, from)| Row::Key(provider.clone(), from.clone())));
+        rows.extend(found.servers.iter().cloned().map(Row::Server));
+    }
+    rows.push(Row::OwnServer);
+    rows.push(Row::Offline);
+    if let Some(found) = &card.found {
+        let shown = if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found)) };
+        rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
+        if shown < found.providers.len() {
+            rows.push(Row::More(found.providers.len() - shown));
+        }
+    }
+    rows
+}
+
+/// Shows the card and looks for what is there.
+pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
+    model.first_run = Some(FirstRun::default());
+    model.first_choice = true;
+    out.push(Effect::Load(LoadRequest::FirstRun));
+}
+
+/// What was found; the selected row stays the same one.
+pub fn found(model: &mut Model, found: Found) {
+    if let Some(card) = &mut model.first_run {
+        let moved = card.found.is_some() || card.selected > 0;
+        let selected = rows(card).get(card.selected).cloned();
+        card.found = Some(found);
+        let at = rows(card).iter().position(|row| Some(row) == selected.as_ref());
+        card.selected = if moved { at.unwrap_or_default() } else { 0 };
+    }
+}
+
+/// An action while the card is shown and nothing is written. `false`: the composer gets the key.
+pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
+    let Some(card) = &mut model.first_run else { return false };
+    let last = rows(card).len() - 1;
+    match action {
+        Action::Previous => card.selected = card.selected.checked_sub(1).unwrap_or(last),
+        Action::Next => card.selected = if card.selected >= last { 0 } else { card.selected + 1 },
+        Action::Accept => choose(model, out),
+        _ => return false,
+    }
+    true
+}
+
+/// Takes the selected row.
+pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(row) = model.first_run.as_ref().and_then(|card| rows(card).get(card.selected).cloned()) else { return };
+    match row {
+        // the first of the rest takes its place
+        Row::More(_) => {
+            if let Some(card) = &mut model.first_run {
+                card.all = true;
+            }
+        }
+        Row::Key(provider, _) => models::pick_of(model, out, &provider),
+        Row::Server(server) => own_server::chosen(model, out, server),
+        Row::OwnServer => own_server::ask(model),
+        Row::Provider(provider) => modals::ask_key(model, &provider),
+        Row::Offline => {
+            model.demo = true;
+            out.push(Effect::Load(LoadRequest::Demo));
+        }
+    }
+}
+
+/// A click on a row selects it, on the selected one it takes it.
+pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
+    let Some(card) = &mut model.first_run else { return };
+    if row >= rows(card).len() {
+        return;
+    }
+    if card.selected == row {
+        choose(model, out);
+    } else {
+        card.selected = row;
+    }
+}
+
+/// A pasted key was tried: it is stored, or the field says what was wrong and Enter stores it all the same.
+pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outcome: Result<String, String>) {
+    let how = hint::sentence(&[
+        (hint::field(model, Action::Accept), "stores it all the same"),
+        (hint::field(model, Action::Close), "cancels"),
+    ]);
+    let how = if how.is_empty() { how } else { format!(" {how}.") };
+    let Some(field) = modals::key_field(model, provider) else { return };
+    match outcome {
+        Ok(said) => {
+            field.message = said;
+            let key = field.text.trim().to_owned();
+            out.push(Effect::Load(LoadRequest::SaveKey { provider: provider.to_owned(), key }));
+        }
+        Err(error) => {
+            field.busy = false;
+            field.message = format!("{error}.{how}");
+        }
+    }
+}
+
+/// The key is stored: the models of its provider can be chosen.
+pub fn key_saved(model: &mut Model, out: &mut Vec<Effect>, provider: &str, result: Result<(), String>) {
+    match result {
+        Ok(()) => {
+            model.notices.add(model.now, Level::Info, format!("stored the key for {provider}"));
+            out.push(Effect::Agent(AgentCommand::Reload));
+            if modals::key_field(model, provider).is_some() {
+                model.tab.modals.pop();
+                models::pick_of(model, out, provider);
+            }
+        }
+        Err(error) => match modals::key_field(model, provider) {
+            Some(field) => {
+                field.busy = false;
+                field.message = error;
+            }
+            None => model.notices.add(model.now, Level::Error, error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::input::composer;
+    use crate::app::model::modal::Modal;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::tests::{empty_session, script};
+    use crate::app::update;
+
+    fn card() -> Model {
+        let mut model = empty_session();
+        let found = Found {
+            keys: vec![("openai".into(), "OPENAI_API_KEY in the environment".into())],
+            servers: vec![],
+            providers: vec!["anthropic".into()],
+            ..Found::default()
+        };
+        update(&mut model, 0, Msg::Loaded(LoadReply::Found(found)));
+        model
+    }
+
+    #[test]
+    fn without_a_model_the_card_opens_and_typing_goes_to_the_composer() {
+        let mut model = card();
+        let shown = model.first_run.as_ref().map(rows).unwrap_or_default();
+        assert_eq!(shown.len(), 4);
+        assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
+        let effects = script(&mut model, "hello<ret>");
+        assert_eq!(composer::text(&model.tab.composer), "hello", "nothing is sent and nothing is lost");
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
+    }
+
+    #[test]
+    fn rows_lead_to_models_keys_and_the_demo() {
+        let mut model = card();
+        assert_eq!(script(&mut model, "<down><down><ret>"), [Effect::Load(LoadRequest::Demo)]);
+        let mut model = card();
+        let effects = script(&mut model, "<ret>");
+        assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
+    }
+
+    #[test]
+    fn many_providers_are_listed_when_asked_for() {
+        let mut model = card();
+        if let Some(found) = model.first_run.as_mut().and_then(|card| card.found.as_mut()) {
+            found.providers = (0..20).map(|number| format!("p{number}")).collect();
+        }
+        let last = |model: &Model| model.first_run.as_ref().and_then(|card| rows(card).last().cloned());
+        assert_eq!(last(&model), Some(Row::More(12)));
+        assert_eq!(script(&mut model, "<up><ret>"), []);
+        assert_eq!(last(&model), Some(Row::Provider("p19".into())));
+        assert_eq!(model.first_run.as_ref().map(|card| card.selected), Some(11), "the first of the rest");
+    }
+
+    #[test]
+    fn the_model_chosen_after_a_key_is_the_default_though_the_key_closed_the_card() {
+        let mut model = card();
+        script(&mut model, "<down><down><down><ret>sk-1<ret>");
+        let provider = || "anthropic".to_owned();
+        update(
+            &mut model,
+            0,
+            Msg::Loaded(LoadReply::KeyTried { provider: provider(), outcome: Ok("it answered".into()) }),
+        );
+        update(&mut model, 0, Msg::Loaded(LoadReply::KeySaved { provider: provider(), result: Ok(()) }));
+        // The configuration was read again: some model answers by now.
+        let mut session = model.tab.session.clone().unwrap_or_else(|| panic!("a session"));
+        session.model = "anthropic:its-usual-one".into();
+        update(&mut model, 0, Msg::Agent(crate::protocol::AgentEvent::SessionChanged(session)));
+        assert!(model.first_run.is_none());
+        let choice = |id: &str| crate::app::msg::ModelChoice {
+            provider: provider(),
+            model: id.into(),
+            detail: String::new(),
+            ready: true,
+        };
+        let choices = vec![choice("the-chosen-one")];
+        update(&mut model, 0, Msg::Loaded(LoadReply::Models { choices, problems: vec![] }));
+        let effects = script(&mut model, "<ret>");
+        for (key, value) in [("model.default", "the-chosen-one"), ("model.provider", "anthropic")] {
+            let set = LoadRequest::SetConfig { key: key.into(), value: value.into() };
+            assert!(effects.contains(&Effect::Load(set)), "{effects:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_key_advises_and_never_walls() {
+        let mut model = card();
+        let effects = script(&mut model, "<down><down><down><ret>sk-1<ret>");
+        let tried = LoadRequest::TryKey { provider: "anthropic".into(), key: "sk-1".into() };
+        assert_eq!(effects, [Effect::Load(tried)]);
+        let outcome = Err("anthropic refused the key".into());
+        update(&mut model, 0, Msg::Loaded(LoadReply::KeyTried { provider: "anthropic".into(), outcome }));
+        let saved = LoadRequest::SaveKey { provider: "anthropic".into(), key: "sk-1".into() };
+        assert_eq!(script(&mut model, "<ret>"), [Effect::Load(saved)]);
+        let reply = LoadReply::KeySaved { provider: "anthropic".into(), result: Ok(()) };
+        let effects = update(&mut model, 0, Msg::Loaded(reply));
+        assert!(effects.contains(&Effect::Agent(AgentCommand::Reload)));
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(_))), "the models of the provider");
+    }
+}

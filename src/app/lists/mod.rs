@@ -1,0 +1,13 @@
+//! Lists to choose from: what all share, and one file for each concern that fills one.
+
+pub(super) mod backends;
+pub mod extensions;
+pub mod first_run;
+pub mod fuzzy;
+pub mod models;
+pub mod own_server;
+pub mod palette;
+pub mod pickers;
+pub(super) mod servers;
+pub mod toolsets;
+pub mod uses;

@@ -1,0 +1,247 @@
+//! Choosing the model and how hard it thinks.
+
+use super::{own_server, pickers};
+use crate::app::effect::{Effect, LoadRequest};
+use crate::app::input::completion::EFFORTS;
+use crate::app::model::Model;
+use crate::app::model::modal::{PickItem, PickerKind};
+use crate::app::model::notices::About;
+use crate::app::msg::ModelChoice;
+use crate::app::session::turn;
+use crate::app::window::modals;
+use crate::protocol::{AgentCommand, Level};
+
+/// Models that are kept for cycling.
+const RECENT: usize = 5;
+
+/// The picker, or the model that was named.
+pub fn pick(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    if !name.is_empty() {
+        return set(model, out, name);
+    }
+    let items = rows(model);
+    let loading = model.choices.is_empty();
+    pickers::open(model, PickerKind::Model, "Models", items);
+    if let Some(picker) = pickers::top(model, PickerKind::Model) {
+        picker.loading = loading;
+    }
+    out.push(Effect::Load(LoadRequest::Models { refresh: false }));
+}
+
+/// The picker, narrowed to a provider.
+pub fn pick_of(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
+    pick(model, out, "");
+    pickers::paste(model, out, provider);
+}
+
+fn value(choice: &ModelChoice) -> String {
+    format!("{}:{}", choice.provider, choice.model)
+}
+
+fn rows(model: &Model) -> Vec<PickItem> {
+    let current = model.tab.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
+    let rows = model.choices.iter().map(|choice| PickItem {
+        boost: 0,
+        label: choice.model.clone(),
+        detail: choice.detail.clone(),
+        hint: if choice.ready { String::new() } else { "needs a key".into() },
+        value: value(choice),
+        group: choice.provider.clone(),
+        current: value(choice) == current,
+        always: false,
+    });
+    rows.chain(ways()).collect()
+}
+
+/// Rows that are no models: how to come by one.
+const SIGN_IN: &str = "\u{1}provider";
+const OWN_SERVER: &str = "\u{1}server";
+
+/// The last rows of the lists of models and providers: neither is ever a dead end.
+fn ways() -> [PickItem; 2] {
+    let way = |label: &str, detail: &str, value: &str| PickItem {
+        label: label.into(),
+        detail: detail.into(),
+        value: value.into(),
+        group: "More models".into(),
+        always: true,
+        ..PickItem::default()
+    };
+    [
+        way("A provider…", "paste a key (/login)", SIGN_IN),
+        way("My own server…", "an address, and a key if needed", OWN_SERVER),
+    ]
+}
+
+/// The list came.
+pub fn listed(model: &mut Model, choices: Vec<ModelChoice>, problems: &[String]) {
+    model.choices = choices;
+    let rows = rows(model);
+    if let Some(picker) = pickers::top(model, PickerKind::Model) {
+        picker.footnote = problems.join("\n");
+        pickers::fill(picker, rows);
+    }
+}
+
+/// A row was chosen: the key is asked for when there is none.
+pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
+    match chosen {
+        SIGN_IN => return ask_key(model, ""),
+        OWN_SERVER => return own_server::ask(model),
+        _ => {}
+    }
+    let choice = model.choices.iter().find(|choice| value(choice) == chosen);
+    match choice.filter(|choice| !choice.ready).map(|choice| choice.provider.clone()) {
+        Some(provider) => modals::ask_key(model, &provider),
+        None => set(model, out, chosen),
+    }
+}
+
+fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    out.push(Effect::Agent(AgentCommand::SetModel(name.to_owned())));
+    // the first model ever is the default from now on; later choices are for this session
+    if std::mem::take(&mut model.first_choice) && model.config.model.default.is_empty() && !model.demo {
+        let (provider, id) = name.split_once(':').unwrap_or(("", name));
+        for (key, value) in [("model.default", id), ("model.provider", provider)] {
+            if !value.is_empty() {
+                out.push(Effect::Load(LoadRequest::SetConfig { key: key.into(), value: value.into() }));
+            }
+        }
+    }
+    remember(model, name);
+    if turn::is_running(model) {
+        model.notices.add(model.now, Level::Info, format!("{name} from the next step"));
+    }
+}
+
+/// A model is used: it joins those to cycle through.
+pub fn remember(model: &mut Model, name: &str) {
+    if name.is_empty() || model.recent_models.iter().any(|known| known == name) {
+        return;
+    }
+    model.recent_models.push(name.to_owned());
+    if model.recent_models.len() > RECENT {
+        model.recent_models.remove(0);
+    }
+}
+
+/// The next of the models used lately and the fallbacks of the configuration.
+pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
+    let fallbacks = model.config.fallback_providers.iter();
+    let fallbacks = fallbacks.filter(|entry| !entry.model.is_empty() && !entry.provider.is_empty());
+    let mut ring = model.recent_models.clone();
+    for name in fallbacks.map(|entry| format!("{}:{}", entry.provider, entry.model)) {
+        if !ring.contains(&name) {
+            ring.push(name);
+        }
+    }
+    let current = model.tab.session.as_ref().map(|session| session.model.as_str()).unwrap_or_default();
+    let at = ring.iter().position(|name| name == current);
+    match at.map_or(ring.first(), |at| ring.get((at + 1) % ring.len())).filter(|name| *name != current).cloned() {
+        Some(name) => set(model, out, &name),
+        None => model.notices.add(model.now, Level::Info, "no other model used yet: choose one first"),
+    }
+}
+
+/// `/login`: asks for the key of a provider, or for the provider first.
+pub fn ask_key(model: &mut Model, provider: &str) {
+    if !provider.is_empty() {
+        return provider_chosen(model, provider);
+    }
+    let mut names = crate::llm::ready::pasteable();
+    names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
+    names.extend(model.config.providers.keys().cloned());
+    names.retain(|name| !name.is_empty() && name != "custom");
+    names.sort();
+    names.dedup();
+    let item = |name: String| PickItem { label: name.clone(), value: name, ..PickItem::default() };
+    let [_, own] = ways();
+    let items = names.into_iter().map(item).chain([own]).collect();
+    pickers::open(model, PickerKind::Provider, "Providers", items);
+}
+
+/// A provider was chosen, or named after `/login`.
+pub fn provider_chosen(model: &mut Model, provider: &str) {
+    match provider {
+        OWN_SERVER | "custom" => own_server::ask(model),
+        provider => modals::ask_key(model, provider),
+    }
+}
+
+/// One step less or more.
+pub fn step_effort(model: &mut Model, out: &mut Vec<Effect>, by: isize) {
+    let Some(session) = &model.tab.session else { return };
+    let at = EFFORTS.iter().position(|(_, effort)| *effort == session.effort).unwrap_or_default();
+    let to = at.saturating_add_signed(by).min(EFFORTS.len() - 1);
+    set_effort(model, out, EFFORTS[to].0);
+}
+
+/// Sets the effort by name.
+pub fn set_effort(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    let Some((name, effort)) = EFFORTS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) else {
+        let names = EFFORTS.map(|(name, _)| name).join(", ");
+        model.notices.add(model.now, Level::Info, format!("effort must be one of {names}"));
+        return;
+    };
+    if let Some(session) = &mut model.tab.session {
+        session.effort = *effort;
+    }
+    out.push(Effect::Agent(AgentCommand::SetEffort(*effort)));
+    model.notices.about(model.now, Level::Info, About::Setting("effort"), format!("effort: {name}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::tests::{ready, script};
+    use crate::app::update;
+    use crate::llm::Effort;
+
+    fn choice(provider: &str, model: &str, ready: bool) -> ModelChoice {
+        ModelChoice { provider: provider.into(), model: model.into(), detail: "?".into(), ready }
+    }
+
+    #[test]
+    fn the_picker_fills_when_the_list_comes_and_sets_the_model() {
+        let mut model = ready();
+        let effects = script(&mut model, "<C-o>");
+        assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
+        script(&mut model, "big");
+        let choices = vec![choice("local", "small", true), choice("local", "big", true)];
+        update(&mut model, 0, Msg::Loaded(LoadReply::Models { choices, problems: vec![] }));
+        let effects = script(&mut model, "<ret>");
+        assert_eq!(effects, [Effect::Agent(AgentCommand::SetModel("local:big".into()))]);
+    }
+
+    #[test]
+    fn a_model_without_a_key_asks_for_it() {
+        let mut model = ready();
+        model.choices = vec![choice("acme", "big", false)];
+        script(&mut model, "<C-o><ret>k3y");
+        let effects = script(&mut model, "<ret>");
+        let wanted = LoadRequest::TryKey { provider: "acme".into(), key: "k3y".into() };
+        assert_eq!(effects, [Effect::Load(wanted)]);
+    }
+
+    #[test]
+    fn a_key_is_asked_for_by_provider() {
+        let mut model = ready();
+        model.choices = vec![choice("acme", "a", true), choice("zeta", "b", false), choice("acme", "c", true)];
+        let effects = script(&mut model, "/login <ret>zeta<ret>k<ret>");
+        let wanted = LoadRequest::TryKey { provider: "zeta".into(), key: "k".into() };
+        assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");
+    }
+
+    #[test]
+    fn effort_steps_and_stops_at_the_ends() {
+        let mut model = ready();
+        let effort = |model: &Model| model.tab.session.as_ref().map(|session| session.effort);
+        script(&mut model, "<A-.>");
+        assert_eq!(effort(&model), Some(Effort::High));
+        script(&mut model, "<A-.><A-.><A-.>");
+        assert_eq!(effort(&model), Some(Effort::XHigh));
+        script(&mut model, "/effort low<ret>");
+        assert_eq!(effort(&model), Some(Effort::Low));
+    }
+}

@@ -1,0 +1,8 @@
+//! One session on the screen, and several in tabs: the turn, what waits, its items, going back, switching.
+
+pub mod items;
+pub mod queue;
+pub mod rewind;
+pub mod sessions;
+pub mod tabs;
+pub mod turn;
