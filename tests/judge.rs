@@ -141,7 +141,7 @@ fn lines_that_fail(make: impl Fn(&mut fastrand::Rng) -> (String, Mode), holds: i
 #[test]
 fn nothing_around_a_refused_command_makes_it_milder() {
     let make = |numbers: &mut fastrand::Rng| {
-        let mode = if numbers.bool() { Mode::Manual } else { Mode::Off };
+        let mode = if numbers.bool() { Mode::Ask } else { Mode::Yolo };
         let inner = *numbers.choice(REFUSED).unwrap();
         (dressed(inner, numbers), mode)
     };
@@ -152,7 +152,7 @@ fn nothing_around_a_refused_command_makes_it_milder() {
 fn what_is_asked_is_asked_whatever_is_around_it() {
     let make = |numbers: &mut fastrand::Rng| {
         let inner = *numbers.choice(ASKED).unwrap();
-        (dressed(inner, numbers), Mode::Manual)
+        (dressed(inner, numbers), Mode::Ask)
     };
     lines_that_fail(make, |verdict| !matches!(verdict, Verdict::Allow(_)));
 }
@@ -162,7 +162,7 @@ fn what_passes_does_so_in_everyday_surroundings() {
     let make = |numbers: &mut fastrand::Rng| {
         let inner = *numbers.choice(HARMLESS).unwrap();
         let around = *numbers.choice(NEUTRAL).unwrap();
-        (around.replacen('%', &single(inner), 1).replacen('@', inner, 1), Mode::Manual)
+        (around.replacen('%', &single(inner), 1).replacen('@', inner, 1), Mode::Ask)
     };
     lines_that_fail(make, |verdict| matches!(verdict, Verdict::Allow(_)));
 }
@@ -176,7 +176,7 @@ fn any_code_is_read_without_a_panic() {
         let code: String = (0..numbers.usize(1..16)).map(|_| *numbers.choice(CODE).unwrap()).collect();
         let line = numbers.choice(READERS).unwrap().replacen('%', &single(&code), 1);
         let began = Instant::now();
-        let verdict = judge(&line, Mode::Manual);
+        let verdict = judge(&line, Mode::Ask);
         if began.elapsed() > slowest.0 {
             slowest = (began.elapsed(), line.clone());
         }
@@ -215,13 +215,13 @@ fn any_text_is_judged_soon_and_without_a_panic() {
             }
         }
         let began = Instant::now();
-        let manual = judge(&line, Mode::Manual);
+        let manual = judge(&line, Mode::Ask);
         let took = began.elapsed();
         if took > slowest.0 {
             slowest = (took, line.clone());
         }
         // What is refused is refused in every mode, and what is always asked is asked.
-        let off = judge(&line, Mode::Off);
+        let off = judge(&line, Mode::Yolo);
         let holds = match &manual {
             Verdict::Refuse(_) => matches!(off, Verdict::Refuse(_)),
             Verdict::AskAlways(_) => matches!(off, Verdict::AskAlways(_)),

@@ -2,7 +2,7 @@
 //! stable prefix, and is frozen with that message.
 
 use crate::exec::{ExitReason, Notice, ProcessInfo, ProcessState, Repo};
-use crate::protocol::{Todo, TodoStatus};
+use crate::protocol::{Mode, Todo, TodoStatus};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,6 +15,8 @@ pub struct Situation<'a> {
     pub added: Vec<String>,
     /// `main, 3 changed files`.
     pub git: Option<String>,
+    /// The mode, where it holds back more than the rules do.
+    pub mode: Option<Mode>,
     /// The other machine that commands and files are on: `ssh dev@host`.
     pub place: Option<String>,
     pub processes: &'a [ProcessInfo],
@@ -31,6 +33,9 @@ pub fn describe(situation: &Situation<'_>) -> String {
     let mut out = format!("cwd: {}", situation.cwd);
     if !situation.added.is_empty() {
         let _ = write!(out, "\nworkspace also: {}", situation.added.join(", "));
+    }
+    if let Some(mode) = situation.mode {
+        let _ = write!(out, "\nmode: {}: {}", mode.word(), mode.about());
     }
     if let Some(place) = &situation.place {
         let _ = write!(out, "\nbackend: {place} (commands and files are there, not on this machine)");

@@ -127,7 +127,8 @@ actions! {
     Retry "retry" Turn "Send the last prompt again" => "retry" [], "";
     Steer "steer" Turn "Steer the running turn at its next step" => "steer" [], "<text>";
     Inbox "inbox" Turn "Pending approvals and questions" => "approvals" ["inbox"], "[log [--kind KIND …]]";
-    ApprovalMode "approval-mode" Turn "Switch approvals between ask and auto";
+    ApprovalMode "approval-mode" Turn "Next mode: ask, review, plan";
+    Mode "mode" Turn "Choose the mode: what needs approval" => "mode" [], "[plan|review|ask|auto|yolo]";
     Permissions "permissions" Turn "List permission rules; test a command, revoke a rule" => "permissions" ["allowlist"], "[command]";
     Yolo "yolo" Turn "Toggle yolo mode (run without asking)" => "yolo" [], "";
     SessionNew "new-session" Session "Open a new session in a tab" => "new" [], "";

@@ -131,7 +131,7 @@ pub fn session(id: &str, model: &str) -> SessionInfo {
         title: None,
         model: model.into(),
         effort: Effort::Medium,
-        mode: Mode::Manual,
+        mode: Mode::Ask,
         cwd: "/src/app".into(),
         place: "local".into(),
         unavailable: Default::default(),

@@ -8,7 +8,7 @@ use crate::policy::files::normal;
 use crate::policy::{Intent, Mode, Rules, decide};
 use crate::tools::world::LocalWorld;
 use anyhow::Context;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ pub enum ApprovalsCommand {
 #[derive(Args, Debug, Default)]
 pub struct CheckArgs {
     /// Approval mode
-    #[arg(long, value_enum, default_value_t)]
-    pub mode: ModeArg,
+    #[arg(long, value_name = "MODE", default_value = "ask", value_parser = mode)]
+    pub mode: Mode,
     /// Rules for every command, one per line: `allow git *`, `deny rm *`
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
@@ -60,23 +60,9 @@ pub struct CheckArgs {
     pub cwd: Option<PathBuf>,
 }
 
-/// `--mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ModeArg {
-    #[default]
-    Manual,
-    Smart,
-    Off,
-}
-
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Manual => Mode::Manual,
-            ModeArg::Smart => Mode::Smart,
-            ModeArg::Off => Mode::Off,
-        }
-    }
+/// A mode by its word.
+fn mode(word: &str) -> Result<Mode, String> {
+    Mode::read(word).ok_or_else(|| "expected plan, review, ask, auto or yolo".into())
 }
 
 /// A line of input.
@@ -135,7 +121,7 @@ fn run_check(args: &CheckArgs, stdin: impl BufRead, mut stdout: impl Write) -> a
             rules.add(given).with_context(|| format!("line {}", at + 1))?;
         }
         let intent = Intent::Command { line: question.command, cwd: cwd.clone(), background: false };
-        let verdict = decide(&intent, &rules, args.mode.into(), &world);
+        let verdict = decide(&intent, &rules, args.mode, &world);
         let reasons = verdict
             .reasons()
             .iter()

@@ -29,7 +29,7 @@ pub fn model_choice(args: &ChatArgs) -> Option<String> {
 
 /// The approval mode that the flags ask for.
 pub fn mode(args: &ChatArgs) -> Option<crate::policy::Mode> {
-    args.yolo.then_some(crate::policy::Mode::Off)
+    args.yolo.then_some(crate::policy::Mode::Yolo)
 }
 
 /// The async runtime. Two workers: the machine's cores belong to what the person runs.

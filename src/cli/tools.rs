@@ -96,7 +96,7 @@ pub async fn planned(base: &setup::Base, name: &str, args: &str) -> Result<crate
 fn door(base: &setup::Base, deps: &Deps, yolo: bool) -> (Gate, ToolCtx) {
     let config = &base.loaded.config;
     let port = Arc::new(AgentHandle::alone());
-    let mode = if yolo { Mode::Off } else { config.approvals.mode };
+    let mode = if yolo { Mode::Yolo } else { config.approvals.mode };
     let rules = crate::agent::rules(&base.loaded, deps.backends.kind(), &Surface::default());
     let asker = Arc::clone(&port) as Arc<dyn crate::tools::gate::Asker>;
     let gate = Gate::new(Arc::clone(&deps.dispatch), rules, mode, Arc::clone(&deps.world), asker);

@@ -1,6 +1,7 @@
 //! One layer of configuration: a YAML tree checked key by key against the table, bad values dropped with a warning.
 
 use super::schema::{self, Found, KeySpec, Kind};
+use crate::protocol::Mode;
 use crate::yaml::{Node, Value};
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
@@ -152,9 +153,9 @@ impl Reader<'_> {
             }
             // A policy that can't be read must not fall back to one that is looser.
             Err(expected) if spec.kind == Kind::Mode => {
-                let text = format!("{path} cannot be {}: {expected}; using manual", describe(spec, &filled));
+                let text = format!("{path} cannot be {}: {expected}; using ask", describe(spec, &filled));
                 self.warn(layer, node.line, path, text);
-                Some(Json::from("manual"))
+                Some(Json::from(Mode::Ask.word()))
             }
             Err(expected) => {
                 let text = format!("{path} cannot be {}: {expected}; using the default", describe(spec, &filled));
@@ -311,12 +312,15 @@ pub fn convert(kind: Kind, node: &Node) -> Result<Option<Json>, String> {
             }
             None => return Err(expected()),
         },
-        Kind::Mode => match (&node.value, text.map(str::to_lowercase).as_deref()) {
-            (Value::Bool(false), _) | (_, Some("off" | "no" | "false")) => Json::from("off"),
-            (Value::Bool(true), _) | (_, Some("manual" | "on" | "yes" | "true" | "")) => Json::from("manual"),
-            (_, Some("smart")) => Json::from("smart"),
-            _ => return Err(expected()),
-        },
+        Kind::Mode => {
+            let mode = match (&node.value, text.map(str::to_lowercase).as_deref()) {
+                // Of the truth values that YAML makes of `off` and `on`.
+                (Value::Bool(false), _) | (_, Some("no" | "false")) => Some(Mode::Yolo),
+                (Value::Bool(true), _) | (_, Some("on" | "yes" | "true" | "")) => Some(Mode::Ask),
+                (_, word) => word.and_then(Mode::read),
+            };
+            Json::from(mode.ok_or_else(expected)?.word())
+        }
         Kind::TextList => match &node.value {
             Value::List(items) => {
                 items.iter().map(Node::scalar).collect::<Option<Vec<_>>>().ok_or_else(expected)?.into()

@@ -65,7 +65,7 @@ fn values_arrive() {
     let config = &loaded.config;
     assert_eq!((config.model.default.as_str(), config.model.context_length), ("anthropic/claude", Some(200_000)));
     assert_eq!((config.agent.max_turns, config.agent.reasoning_effort.as_str()), (7, "high"));
-    assert_eq!((config.approvals.mode, config.approvals.deny.len()), (Mode::Smart, 2));
+    assert_eq!((config.approvals.mode, config.approvals.deny.len()), (Mode::Auto, 2));
     assert_eq!(config.providers["lab"].models["m"].context_length, Some(8192));
     assert_eq!(config.fallback_providers[0].model, "gpt");
     assert_eq!(config.compression.threshold, 1.0);
@@ -74,18 +74,18 @@ fn values_arrive() {
 #[test]
 fn approval_modes() {
     for (written, mode, warns) in [
-        ("manual", Mode::Manual, false),
-        ("smart", Mode::Smart, false),
-        ("off", Mode::Off, false),
-        ("'off'", Mode::Off, false),
-        ("false", Mode::Off, false),
-        ("no", Mode::Off, false),
-        ("true", Mode::Manual, false),
-        ("on", Mode::Manual, false),
-        ("yolo", Mode::Manual, true),
-        ("[off]", Mode::Manual, true),
-        ("", Mode::Manual, false),
-        ("0", Mode::Manual, true),
+        ("manual", Mode::Ask, false),
+        ("smart", Mode::Auto, false),
+        ("off", Mode::Yolo, false),
+        ("'off'", Mode::Yolo, false),
+        ("false", Mode::Yolo, false),
+        ("no", Mode::Yolo, false),
+        ("true", Mode::Ask, false),
+        ("on", Mode::Ask, false),
+        ("yolo", Mode::Ask, true),
+        ("[off]", Mode::Ask, true),
+        ("", Mode::Ask, false),
+        ("0", Mode::Ask, true),
     ] {
         let loaded = Home::new(&format!("approvals:\n  mode: {written}\n")).load();
         assert_eq!(loaded.config.approvals.mode, mode, "{written}");
@@ -194,7 +194,7 @@ fn the_environment_wins_over_dotenv_and_file() {
     let home = Home::new("agent: {max_turns: 7}\nmodel: a\n");
     home.dotenv("HERMES_MAX_ITERATIONS=8\nHERMES_YOLO_MODE=1\nKEY=low\n");
     assert_eq!(home.load().config.agent.max_turns, 8);
-    assert_eq!(home.load().config.approvals.mode, Mode::Manual, "a file can't turn questions off this way");
+    assert_eq!(home.load().config.approvals.mode, Mode::Ask, "a file can't turn questions off this way");
     let mut sources = home.sources();
     for (name, value) in [("HERMES_MAX_ITERATIONS", "9"), ("KEY", "high"), ("HERMES_YOLO_MODE", "true"), ("EMPTY", "")]
     {
@@ -202,7 +202,7 @@ fn the_environment_wins_over_dotenv_and_file() {
     }
     let loaded = load(&sources);
     let approvals = loaded.config.approvals.mode;
-    assert_eq!((loaded.config.agent.max_turns, approvals), (9, Mode::Manual), "no environment loosens approvals");
+    assert_eq!((loaded.config.agent.max_turns, approvals), (9, Mode::Ask), "no environment loosens approvals");
     assert_eq!(loaded.locate("KEY"), Some(("high", Place::Environment)));
     assert_eq!(loaded.env("EMPTY"), None);
     sources.overrides = vec![("agent.max_turns".into(), "11".into()), ("model.default".into(), "1.10".into())];
@@ -243,7 +243,7 @@ fn a_project_counts_only_when_trusted_and_never_loosens() {
     let loaded = load(&sources);
     let config = &loaded.config;
     assert_eq!((config.agent.max_turns, config.model.default.as_str()), (3, "b"));
-    assert_eq!((config.approvals.mode, config.model.base_url.as_str()), (Mode::Smart, "http://mine"));
+    assert_eq!((config.approvals.mode, config.model.base_url.as_str()), (Mode::Auto, "http://mine"));
     assert_eq!(config.approvals.deny, ["sudo *", "git push *"]);
     assert!(config.command_allowlist.is_empty() && config.providers.is_empty_or_harmless());
     assert!(config.security.redact_secrets && config.model.api_key.is_empty());
@@ -272,7 +272,7 @@ fn a_project_can_be_stricter() {
     sources.cwd = Some(dir.clone());
     project::trust(&sources.paths, &dir).unwrap();
     let loaded = load(&sources);
-    assert_eq!(loaded.config.approvals.mode, Mode::Manual);
+    assert_eq!(loaded.config.approvals.mode, Mode::Ask);
     assert_eq!(loaded.config.agent.disabled_toolsets, ["web"]);
     assert_eq!(loaded.config.model.default, "a");
     assert!(texts(&loaded).contains("cannot choose another provider"));
@@ -284,10 +284,7 @@ fn a_file_of_python_hermes_works_as_it_is() {
     assert_eq!(texts(&loaded), "");
     let config = &loaded.config;
     assert_eq!(config.model.default, "anthropic/claude-opus-4.8");
-    assert_eq!(
-        (config.approvals.mode, config.toolsets.as_deref()),
-        (Mode::Smart, Some(&["hermes-cli".to_owned()][..]))
-    );
+    assert_eq!((config.approvals.mode, config.toolsets.as_deref()), (Mode::Auto, Some(&["hermes-cli".to_owned()][..])));
     assert_eq!(config.providers["my-lab"].default_model, "qwen3");
     assert_eq!(config.providers["my-lab"].base_url, "http://127.0.0.1:8000/v1");
     assert_eq!(config.fallback_providers[0].provider, "openrouter");

@@ -3,6 +3,7 @@
 use super::layer::{Layer, Warning};
 use super::schema::{self, Found, Project};
 use super::{ConfigError, Paths, paths};
+use crate::protocol::Mode;
 use crate::yaml;
 use serde_json::{Map, Value as Json};
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -
             Json::String(mode) => {
                 let (words, usual) = match path {
                     "sandbox.mode" => (schema::SANDBOX, "off"),
-                    _ => (&["off", "smart", "manual"][..], "manual"),
+                    _ => (&MODES[..], Mode::Ask.word()),
                 };
                 let strictness = |mode: &str| words.iter().position(|known| *known == mode);
                 let now = current().flatten().and_then(Json::as_str).unwrap_or(usual);
@@ -141,6 +142,9 @@ fn judge(project: Project, path: &str, value: Json, below: &Map<String, Json>) -
         },
     }
 }
+
+/// Modes from the loosest to the strictest.
+const MODES: [&str; 5] = ["yolo", "auto", "ask", "review", "plan"];
 
 /// `PROVIDER:MODEL` goes to another server; `org/model:tag` does not.
 fn names_a_provider(value: &Json) -> bool {

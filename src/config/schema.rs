@@ -150,7 +150,7 @@ pub fn expectation(kind: Kind) -> String {
             let words: Vec<&str> = words.iter().copied().filter(|word| !word.is_empty()).collect();
             format!("expected one of {}", words.join(", "))
         }
-        Kind::Mode => "expected manual, smart or off".into(),
+        Kind::Mode => "expected plan, review, ask, auto or yolo".into(),
         TextList => "expected a list of texts".into(),
         TextMap | SecretMap => "expected names with texts".into(),
         Tree => "expected a mapping".into(),

@@ -2,10 +2,12 @@
 
 mod closed;
 mod line;
+mod mode;
 mod path;
 mod typed;
 
 pub use closed::Closed;
+pub use mode::{PLANNING, REVIEWED};
 pub use typed::in_process;
 
 use super::permissions::{Names, Permission};
@@ -44,7 +46,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
     let judged = match intent {
         Intent::Talk => by_name(names, cwd, rules, &mut by),
         Intent::Read(file) => path::read(file, cwd, rules, names, world, &mut by),
-        Intent::Edit(edits) => path::edit(edits, cwd, rules, names, world, &mut by),
+        Intent::Edit(edits) => path::edit(edits, mode, cwd, rules, names, world, &mut by),
         Intent::Remote { server, tool, .. } => super::remote::judge(server, tool, cwd, rules, &mut by),
         Intent::Command { line, cwd, .. } => line::judge(line, cwd, rules, names, world, &mut by),
         Intent::Input { process, text } => Typed { process, text, cwd, rules, names, world }.judge(&mut by),
@@ -54,10 +56,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         _ => judged,
     };
     by.dedup();
-    match (mode, judged) {
-        (Mode::Off, Verdict::Ask(why)) => Decided { verdict: Verdict::Allow(why), rules: by, unasked: true },
-        (_, verdict) => Decided { verdict, rules: by, unasked: false },
-    }
+    mode::applied(mode, intent, judged, by)
 }
 
 /// A permission file that cannot be read may deny this.

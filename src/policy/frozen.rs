@@ -39,7 +39,7 @@ pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) ->
     let stricter = rules.permissions.iter().filter(|one| one.action != Action::Allow).cloned().collect();
     let permissions = Arc::new(stricter);
     let rules = Rules { permissions, ..rules.clone() };
-    decide_in(intent, cwd, &rules, Mode::Manual, world)
+    decide_in(intent, cwd, &rules, Mode::Ask, world)
 }
 
 /// A call that passes by itself only because of a rule or mode asks, and says why.
@@ -68,17 +68,17 @@ mod tests {
         rules.hold([Permission::entry(Action::Allow, "recursive delete")]);
         rules.add("allow chmod *, deny shred *").unwrap();
         for (line, mode, want) in [
-            ("rm -rf build", Mode::Manual, "ask"),
-            ("chmod 777 x", Mode::Manual, "ask"),
-            ("git push -f", Mode::Off, "ask"),
-            ("git push -f", Mode::Smart, "ask"),
+            ("rm -rf build", Mode::Ask, "ask"),
+            ("chmod 777 x", Mode::Ask, "ask"),
+            ("git push -f", Mode::Yolo, "ask"),
+            ("git push -f", Mode::Auto, "ask"),
             // Granted by the person in this session.
-            ("git reset --hard", Mode::Manual, "allow"),
-            ("ls -la", Mode::Manual, "allow"),
-            ("ls -la", Mode::Off, "allow"),
-            ("shred x", Mode::Off, "denied-by-rule"),
-            ("rm -rf /", Mode::Off, "refuse"),
-            ("$X", Mode::Off, "ask-always"),
+            ("git reset --hard", Mode::Ask, "allow"),
+            ("ls -la", Mode::Ask, "allow"),
+            ("ls -la", Mode::Yolo, "allow"),
+            ("shred x", Mode::Yolo, "denied-by-rule"),
+            ("rm -rf /", Mode::Yolo, "refuse"),
+            ("$X", Mode::Yolo, "ask-always"),
         ] {
             let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
             let cwd = Path::new("/home/alice/project");
@@ -93,8 +93,8 @@ mod tests {
         let mut rules = Rules::default();
         rules.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let cwd = Path::new("/");
-        assert_eq!(decide_in(&tool, cwd, &rules, Mode::Manual, &ALICE).name(), "allow");
-        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Manual, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
+        assert_eq!(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE).name(), "allow");
+        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
         assert_eq!(got.name(), "ask");
     }
 }

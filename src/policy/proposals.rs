@@ -69,7 +69,7 @@ pub fn offered_in(intent: &Intent, verdict: &Verdict, cwd: &Path, rules: &Rules,
     let answers = |grant: &Grant| {
         let mut rules = rules.clone();
         with(&mut rules, grant, world);
-        matches!(decide_in(intent, cwd, &rules, Mode::Manual, world), Verdict::Allow(_))
+        matches!(decide_in(intent, cwd, &rules, Mode::Ask, world), Verdict::Allow(_))
     };
     for one in all.iter_mut().filter(|one| one.grant.width == Width::Command) {
         if let Some(exact) = very_command(intent, one.grant.scope, &rules.here.backend) {

@@ -157,8 +157,8 @@ mod tests {
             claims: claims.iter().map(|s| (*s).to_owned()).collect(),
         };
         let judge = |claims: &[&str], mode| decide(&intent(claims), &Rules::default(), mode, &ALICE);
-        assert_eq!(judge(&["reads only"], Mode::Manual), judge(&[], Mode::Manual));
-        assert_eq!(judge(&["reads only"], Mode::Smart).name(), "ask");
-        assert_eq!(judge(&[], Mode::Off).name(), "allow");
+        assert_eq!(judge(&["reads only"], Mode::Ask), judge(&[], Mode::Ask));
+        assert_eq!(judge(&["reads only"], Mode::Auto).name(), "ask");
+        assert_eq!(judge(&[], Mode::Yolo).name(), "allow");
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     fn asked(line: &str) -> Option<String> {
         let intent =
             Intent::Command { line: line.into(), cwd: PathBuf::from("/home/alice/project"), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Smart, &ALICE);
+        let verdict = decide(&intent, &Rules::default(), Mode::Auto, &ALICE);
         question(&intent, &verdict, &ALICE)
     }
 

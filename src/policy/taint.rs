@@ -288,7 +288,7 @@ pub fn guarded(
     untrusted: &Untrusted,
     world: &dyn World,
 ) -> Verdict {
-    if untrusted.origins.is_empty() || mode == Mode::Off || !matches!(verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
+    if untrusted.origins.is_empty() || mode == Mode::Yolo || !matches!(verdict, Verdict::Allow(_) | Verdict::Ask(_)) {
         return verdict;
     }
     let strange = LISTS.as_ref().ok().and_then(|lists| named::unnamed(intent, untrusted, lists, world));

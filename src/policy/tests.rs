@@ -35,14 +35,14 @@ fn approval_cases() {
     let mut wrong = Vec::new();
     for case in cases!("approval.jsonl") {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
-        let got = judge(command, &[], Mode::Manual);
+        let got = judge(command, &[], Mode::Ask);
         // Stricter than a question is right where the effect is the refused one.
         let ok = got.name() == want || (want == "ask" && matches!(got, Verdict::AskAlways(_) | Verdict::Refuse(_)));
         if !ok {
             wrong.push(format!("{want} -> {got:?}: {command}"));
         }
         if want == "refuse" {
-            assert_eq!(judge(command, &[], Mode::Off).name(), "refuse", "{command}");
+            assert_eq!(judge(command, &[], Mode::Yolo).name(), "refuse", "{command}");
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -53,7 +53,7 @@ fn questions_stay_questions() {
     let strict: Vec<String> = cases!("approval.jsonl")
         .filter(|case| case["expect"] == "ask")
         .map(|case| case["command"].as_str().unwrap().to_owned())
-        .filter(|command| judge(command, &[], Mode::Manual).name() == "refuse")
+        .filter(|command| judge(command, &[], Mode::Ask).name() == "refuse")
         .collect();
     assert!(strict.len() <= 10, "{strict:?}");
 }
@@ -79,7 +79,7 @@ fn incidents() {
             command = command.replace(mark, text);
         }
         let rules: Vec<&str> = if given == "-" { Vec::new() } else { vec![given] };
-        let got = judge(&command, &rules, Mode::Manual);
+        let got = judge(&command, &rules, Mode::Ask);
         let denied = given.starts_with("deny") && matches!(got, Verdict::DeniedByRule(_));
         let ok = got.name() == want || (want == "ask" && (denied || matches!(got, Verdict::AskAlways(_))));
         if !ok {
@@ -94,7 +94,7 @@ fn more_cases() {
     let mut wrong = Vec::new();
     for case in cases!("approval-more.jsonl") {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
-        let got = judge(command, &[], Mode::Manual);
+        let got = judge(command, &[], Mode::Ask);
         if got.name() != want && !(want == "ask" && got.name() == "ask-always") {
             wrong.push(format!("{want} -> {got:?}: {command}"));
         }
@@ -119,8 +119,8 @@ fn judge_cases() {
         .chain(cases!("judge-links.jsonl"))
     {
         let (command, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
-        let got = judge(command, &[], Mode::Manual);
-        let off = judge(command, &[], Mode::Off);
+        let got = judge(command, &[], Mode::Ask);
+        let off = judge(command, &[], Mode::Yolo);
         let holds = want != "refuse" && want != "ask-always" || off.name() == want;
         if !(got.name() == want || want == "ask" && got.name() == "ask-always") || !holds {
             wrong.push(format!("{want} -> {got:?}: {command}"));
@@ -149,7 +149,7 @@ fn long_texts_take_little_time() {
         "make & ",
     ] {
         let command = piece.repeat(64 * 1024 / piece.len());
-        let got = judge(&command, &[], Mode::Manual);
+        let got = judge(&command, &[], Mode::Ask);
         assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{piece}: {}", got.name());
     }
     // Unoptimised code on a busy machine; the square of the length takes minutes.
@@ -186,25 +186,25 @@ fn rules_and_grants() {
         (vec!["allow git *"], "cd sub && nohup git status", "allow"),
         (vec!["ask cargo *"], "cargo test", "ask"),
     ] {
-        assert_eq!(judge(command, &given, Mode::Manual).name(), want, "{given:?} {command}");
+        assert_eq!(judge(command, &given, Mode::Ask).name(), want, "{given:?} {command}");
     }
     let intent = Intent::Command { line: "rm -rf build".into(), cwd: "/home/alice/project".into(), background: false };
     let granted = Rules { session: vec!["recursive delete".into()].into(), ..Rules::default() };
-    assert_eq!(decide(&intent, &granted, Mode::Manual, &Alice).name(), "allow");
+    assert_eq!(decide(&intent, &granted, Mode::Ask, &Alice).name(), "allow");
     let mut listed = Rules::default();
     listed.hold([Permission::entry(Action::Allow, "rm -rf build")]);
-    assert_eq!(decide(&intent, &listed, Mode::Manual, &Alice).name(), "allow");
+    assert_eq!(decide(&intent, &listed, Mode::Ask, &Alice).name(), "allow");
     let outside =
         Intent::Command { line: "rm -rf /opt/app".into(), cwd: "/home/alice/project".into(), background: false };
-    assert_eq!(decide(&outside, &granted, Mode::Manual, &Alice).name(), "ask");
+    assert_eq!(decide(&outside, &granted, Mode::Ask, &Alice).name(), "ask");
 }
 
 #[test]
 fn modes() {
-    assert_eq!(judge("rm -rf build", &[], Mode::Off).name(), "allow");
-    assert_eq!(judge("rm -rf build", &[], Mode::Smart).name(), "ask");
-    assert_eq!(judge("$CMD x", &[], Mode::Off).name(), "ask-always");
-    assert_eq!(judge("rm x", &["deny rm *"], Mode::Off).name(), "denied-by-rule");
+    assert_eq!(judge("rm -rf build", &[], Mode::Yolo).name(), "allow");
+    assert_eq!(judge("rm -rf build", &[], Mode::Auto).name(), "ask");
+    assert_eq!(judge("$CMD x", &[], Mode::Yolo).name(), "ask-always");
+    assert_eq!(judge("rm x", &["deny rm *"], Mode::Yolo).name(), "denied-by-rule");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn files_and_devices() {
 fn edits_and_reads() {
     let edit = |path: &str| {
         let edit = EditIntent { path: path.into(), diff: String::new(), removes: false };
-        decide_in(&Intent::Edit(vec![edit]), Path::new("/home/alice/project"), &Rules::default(), Mode::Manual, &Alice)
+        decide_in(&Intent::Edit(vec![edit]), Path::new("/home/alice/project"), &Rules::default(), Mode::Ask, &Alice)
             .name()
     };
     for (path, want) in [
@@ -249,23 +249,23 @@ fn edits_and_reads() {
     ] {
         assert_eq!(edit(path), want, "{path}");
     }
-    let read = |path: &str| decide(&Intent::Read(path.into()), &Rules::default(), Mode::Manual, &Alice).name();
+    let read = |path: &str| decide(&Intent::Read(path.into()), &Rules::default(), Mode::Ask, &Alice).name();
     assert_eq!(read("/home/alice/project/src/a.rs"), "allow");
     assert_eq!(read("/home/alice/.ssh/id_rsa"), "ask");
     assert_eq!(read("/proc/self/environ"), "refuse");
     for (session, allowlist) in [("read of a secret", ""), ("", "read of a secret")] {
         let mut rules = Rules { session: vec![session.into()].into(), ..Rules::default() };
         rules.hold([Permission::entry(Action::Allow, allowlist)]);
-        let read = |path: &str| decide(&Intent::Read(path.into()), &rules, Mode::Manual, &Alice).name();
+        let read = |path: &str| decide(&Intent::Read(path.into()), &rules, Mode::Ask, &Alice).name();
         assert_eq!((read("/home/alice/.ssh/id_rsa"), read("/proc/self/environ")), ("allow", "refuse"));
     }
-    assert_eq!(decide(&Intent::Talk, &Rules::default(), Mode::Manual, &Alice).name(), "allow");
+    assert_eq!(decide(&Intent::Talk, &Rules::default(), Mode::Ask, &Alice).name(), "allow");
 }
 
 #[test]
 fn typed_text_asks_at_most() {
     let intent = Intent::Input { process: "p1".into(), text: "rm -rf /\n".into() };
-    assert_eq!(decide(&intent, &Rules::default(), Mode::Off, &Alice).name(), "ask-always");
+    assert_eq!(decide(&intent, &Rules::default(), Mode::Yolo, &Alice).name(), "ask-always");
 }
 
 #[test]
@@ -277,24 +277,24 @@ fn typed_parts_of_lines_are_asked_about() {
         decide(&intent, &rules, mode, &Alice).name()
     };
     for text in ["yes\n", "\n", "cargo test\n"] {
-        assert_eq!(typed(text, Mode::Manual), "allow", "{text:?}");
+        assert_eq!(typed(text, Mode::Ask), "allow", "{text:?}");
     }
     for text in ["r", "", "ls\r", "ls\nls\n", "xx\x7f\x7f\n", "\x1b[A\n", "ls\t\n", "rm -rf /"] {
-        assert!(typed(text, Mode::Manual).starts_with("ask"), "{text:?}");
+        assert!(typed(text, Mode::Ask).starts_with("ask"), "{text:?}");
     }
-    assert_eq!(typed("r", Mode::Off), "allow");
+    assert_eq!(typed("r", Mode::Yolo), "allow");
 }
 
 #[test]
 fn what_another_program_makes_of_typed_text_is_asked_about() {
     let program = |name: &str| Reader::Program(name.into());
     for (reader, granted, mode, want) in [
-        (Reader::Shell, "", Mode::Manual, "allow"),
-        (program("python3"), "", Mode::Manual, "ask"),
-        (program("python3"), "typing into python3", Mode::Manual, "allow"),
-        (program("psql"), "typing into python3", Mode::Manual, "ask"),
-        (Reader::Unknown, "", Mode::Manual, "ask"),
-        (Reader::Unknown, "", Mode::Off, "allow"),
+        (Reader::Shell, "", Mode::Ask, "allow"),
+        (program("python3"), "", Mode::Ask, "ask"),
+        (program("python3"), "typing into python3", Mode::Ask, "allow"),
+        (program("psql"), "typing into python3", Mode::Ask, "ask"),
+        (Reader::Unknown, "", Mode::Ask, "ask"),
+        (Reader::Unknown, "", Mode::Yolo, "allow"),
     ] {
         let intent = Intent::Input { process: "p1".into(), text: "yes\n".into() };
         let mut rules = Rules { session: vec![granted.to_owned()].into(), ..Rules::default() };
@@ -307,8 +307,8 @@ fn what_another_program_makes_of_typed_text_is_asked_about() {
     let nowhere = std::path::PathBuf::from(shell::UNKNOWN.to_string());
     for text in ["rm -rf *\n", "echo x > notes\n", "ls\n", "cat .env\n", "make\n", "tee x\n"] {
         let intent = Intent::Input { process: "p1".into(), text: text.into() };
-        let typed = decide_in(&intent, &nowhere, &rules, Mode::Manual, &Alice);
-        let moved = judge(&format!("cd \"$(pick)\" && {}", text.trim()), &[], Mode::Manual);
+        let typed = decide_in(&intent, &nowhere, &rules, Mode::Ask, &Alice);
+        let moved = judge(&format!("cd \"$(pick)\" && {}", text.trim()), &[], Mode::Ask);
         assert_eq!(typed.name(), moved.name(), "{text}");
     }
 }
@@ -316,12 +316,12 @@ fn what_another_program_makes_of_typed_text_is_asked_about() {
 #[test]
 fn spans_are_under_the_words() {
     let command = "ls && sudo  rm -rf / # x";
-    let verdict = judge(command, &[], Mode::Manual);
+    let verdict = judge(command, &[], Mode::Ask);
     assert_eq!(&command[verdict.reasons()[0].span.clone()], "/");
     let nested = "bash -c 'ls; git push --force'";
-    let found = judge(nested, &[], Mode::Manual);
+    let found = judge(nested, &[], Mode::Ask);
     assert!(found.reasons().iter().any(|w| nested[w.span.clone()] == *"git push --force"), "{found:?}");
-    let decoded = judge("echo cm0gLXJmIC8= | base64 -d | bash", &[], Mode::Manual);
+    let decoded = judge("echo cm0gLXJmIC8= | base64 -d | bash", &[], Mode::Ask);
     assert!(decoded.reasons().iter().any(|w| w.text.contains("rm -rf /")), "{decoded:?}");
 }
 
@@ -336,7 +336,7 @@ fn long_and_deep_lines_end_in_a_question() {
         "{a,".repeat(5_000),
         "(x=1);".repeat(20_000),
     ] {
-        let got = judge(&command, &[], Mode::Manual);
+        let got = judge(&command, &[], Mode::Ask);
         assert!(matches!(got, Verdict::Ask(_) | Verdict::AskAlways(_)), "{:.40}: {}", command, got.name());
     }
 }
@@ -419,7 +419,7 @@ proptest! {
     #[test]
     fn never_panics_and_spans_hold(parts in proptest::collection::vec((piece(), any::<bool>()), 0..24)) {
         let command: String = parts.iter().map(|(p, blank)| format!("{p}{}", if *blank { " " } else { "" })).collect();
-        for why in judge(&command, &["allow git *", "deny id"], Mode::Manual).reasons() {
+        for why in judge(&command, &["allow git *", "deny id"], Mode::Ask).reasons() {
             prop_assert!(why.span.start <= why.span.end && why.span.end <= command.len());
             prop_assert!(command.get(why.span.clone()).is_some(), "{:?} in {:?}", why.span, command);
         }
@@ -481,7 +481,7 @@ proptest! {
                 _ => format!("eval \"{}\"", command.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
             };
         }
-        let got = judge(&command, &["allow *"], Mode::Off);
+        let got = judge(&command, &["allow *"], Mode::Yolo);
         // `sudo` before a group is a syntax error, which asks at least.
         // So does a reserved word that a wrapper makes the name of a program.
         let broken = got.reasons().iter().any(|w| w.effect == "malformed shell" || w.effect == "may run a refused command");

@@ -20,7 +20,8 @@ pub fn sandbox(ctx: &ToolCtx) -> Option<Sandbox> {
 /// The sandbox of the configuration.
 fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
     let wanted = &ctx.config.sandbox;
-    if wanted.mode == SandboxMode::Off && wanted.network {
+    let mode = if ctx.read_only { SandboxMode::ReadOnly } else { wanted.mode };
+    if mode == SandboxMode::Off && wanted.network {
         return None;
     }
     let home = ctx.world.home();
@@ -31,7 +32,7 @@ fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
     // The first is the workspace.
     let added = ctx.world.border().into_iter().skip(1);
     Some(Sandbox {
-        mode: wanted.mode,
+        mode,
         network: wanted.network,
         workspace: workspace(&ctx.workspace, &home),
         writable: wanted.writable.iter().map(at).filter(|path| path.is_absolute()).chain(added).collect(),

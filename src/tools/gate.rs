@@ -239,7 +239,10 @@ impl Gate {
         let origin = self.origin(&*planned.run, &folder(&ctx), &ctx).await;
         let (intent, cwd) = (planned.intent().clone(), folder(&ctx));
         let mut output = self.run(planned, ctx.clone(), &call.id, &events).await;
-        if let Some(what) = output.blocked.take() {
+        if let Some(what) = output.blocked.take().filter(|_| self.mode() == Mode::Plan) {
+            let note = format!("plan mode blocked {what}; nothing is changed before the user leaves plan mode");
+            output.content = with_note(output.content, &note);
+        } else if let Some(what) = output.blocked.take() {
             let run = unsandboxed::BlockedRun { call, spec: &spec, intent, cwd, what };
             output = self.again_unsandboxed(run, output, ctx, &events).await;
         }
@@ -302,6 +305,7 @@ impl Gate {
     ) -> ToolOutput {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
+        ctx.read_only = self.mode() == Mode::Plan;
         if let Intent::Read(_) = planned.intent() {
             ctx.closed = self.closed(&planned.spec.name, &ctx).await;
         }

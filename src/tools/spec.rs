@@ -229,6 +229,8 @@ pub struct ToolCtx {
     pub closed: Closed,
     /// A person said that this call runs without its sandbox. Only the gate sets it.
     pub unconfined: bool,
+    /// Its commands write nothing, whatever the configuration says. Only the gate sets it.
+    pub read_only: bool,
     pub exec: Exec,
     /// Where commands run and files are.
     pub backends: Backends,

@@ -100,6 +100,7 @@ impl Bench {
             cwd: Arc::new(Mutex::new(self.path(""))),
             workspace: self.path(""),
             unconfined: false,
+            read_only: false,
             closed: Default::default(),
             exec: exec(),
             backends: self.backends.clone(),

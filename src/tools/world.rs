@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(world.glob("l*k", &cwd, 8), Matches::all(vec![cwd.join("link")]));
         let judge = |line: &str| {
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            decide(&intent, &Rules::default(), Mode::Manual, &world).name()
+            decide(&intent, &Rules::default(), Mode::Ask, &world).name()
         };
         assert_eq!(judge("rm -rf link/"), "refuse");
         assert_eq!(judge("rm -rf link/*"), "refuse");
@@ -193,7 +193,7 @@ mod tests {
         rules.hold([Permission::new(Action::Deny, on)]);
         let judge = |line: &str| {
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            decide(&intent, &rules, Mode::Manual, &world).name()
+            decide(&intent, &rules, Mode::Ask, &world).name()
         };
         assert_eq!(judge("cat few/*"), "allow");
         assert_eq!(judge("cat many/*.env"), "ask");
@@ -220,7 +220,7 @@ mod tests {
             let mut rules = Rules::default();
             rules.hold([Permission::new(Action::Deny, crate::policy::permissions::subject(rule).unwrap())]);
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            decide(&intent, &rules, Mode::Manual, &world).name()
+            decide(&intent, &rules, Mode::Ask, &world).name()
         };
         let inside = format!("file.read({}/many/x)", cwd.display());
         for (rule, line, want) in [
@@ -266,14 +266,14 @@ mod tests {
             for file in files.split_whitespace() {
                 let up = Path::new("../..").join(own.strip_prefix(&root).unwrap());
                 for folder in [&own, &named, &inside, Path::new("inside"), &up] {
-                    assert_eq!(edit(folder.join(file), Mode::Off), "ask-always", "{}", folder.join(file).display());
+                    assert_eq!(edit(folder.join(file), Mode::Yolo), "ask-always", "{}", folder.join(file).display());
                 }
             }
-            assert_eq!(edit(own.join("skills/a/SKILL.md"), Mode::Manual), "ask");
-            assert_eq!(edit(cwd.join("src/trusted.yaml"), Mode::Manual), "allow");
+            assert_eq!(edit(own.join("skills/a/SKILL.md"), Mode::Ask), "ask");
+            assert_eq!(edit(cwd.join("src/trusted.yaml"), Mode::Ask), "allow");
             let judge = |line: String| {
                 let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
-                (decide(&intent, &Rules::default(), Mode::Off, &world).name(), intent)
+                (decide(&intent, &Rules::default(), Mode::Yolo, &world).name(), intent)
             };
             for at in [own.display().to_string(), named.display().to_string(), "inside".into()] {
                 for line in [
@@ -349,7 +349,7 @@ mod tests {
             ("grep -r x sub", "allow"),
         ] {
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+            let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
             assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
         }
     }
@@ -370,7 +370,7 @@ mod tests {
             for (world, want) in [(&world, mac), (&linux, other)] {
                 let cwd = world.home().join("project");
                 let intent = Intent::Command { line: line.into(), cwd, background: false };
-                let verdict = decide(&intent, &Rules::default(), Mode::Manual, world);
+                let verdict = decide(&intent, &Rules::default(), Mode::Ask, world);
                 // A home elsewhere is no folder of Linux.
                 if want == "allow" && line.contains("/users/") {
                     continue;
@@ -413,14 +413,14 @@ mod tests {
             // Words are compared with `~` written out.
             rules.add(&rule.replace('~', &home.display().to_string())).unwrap();
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{rule}: {line}");
+            assert_eq!(decide(&intent, &rules, Mode::Ask, &world).name(), want, "{rule}: {line}");
         }
         for (line, want) in [("rm -rf build", "allow"), ("rm -rf build/../src", "ask"), ("rm -rf build-link/x", "ask")]
         {
             let mut rules = Rules::default();
             rules.hold([Permission::entry(Action::Allow, "rm -rf build*")]);
             let intent = Intent::Command { line: line.into(), cwd: cwd.clone(), background: false };
-            assert_eq!(decide(&intent, &rules, Mode::Manual, &world).name(), want, "{line}");
+            assert_eq!(decide(&intent, &rules, Mode::Ask, &world).name(), want, "{line}");
         }
     }
 }

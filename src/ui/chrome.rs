@@ -206,14 +206,17 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let short = area.width < TIGHT;
     let approvals = model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
-        Approvals::Manual => (" ask ", Slot::BadgeGood),
+        Approvals::Plan if short => (" plan ", Slot::BadgeGood),
+        Approvals::Plan => (" plan: nothing is changed ", Slot::BadgeGood),
+        Approvals::Review => (" review ", Slot::BadgeGood),
+        Approvals::Ask => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.
-        Approvals::Smart if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
+        Approvals::Auto if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
             (if short { " auto: no model " } else { " auto: no model, everything asks " }, Slot::BadgeGood)
         }
-        Approvals::Smart => (" auto ", Slot::BadgeCareful),
-        Approvals::Off if short => (" yolo ", Slot::BadgeBad),
-        Approvals::Off => (" yolo: almost nothing asks ", Slot::BadgeBad),
+        Approvals::Auto => (" auto ", Slot::BadgeCareful),
+        Approvals::Yolo if short => (" yolo ", Slot::BadgeBad),
+        Approvals::Yolo => (" yolo: almost nothing asks ", Slot::BadgeBad),
     };
     let mut x = paint.put(area.x + 1, area.y, told.saturating_sub(1), word, paint.slot(badge)).saturating_sub(1);
     if let Some((word, keys)) = vi::sign(model) {

@@ -44,7 +44,7 @@ fn how(seen: &[AgentEvent]) -> Vec<String> {
 async fn the_smart_model_passes_what_is_of_low_risk_and_is_named() {
     let world = smart("text: APPROVE");
     let mut talk = world.start(None);
-    talk.order(AgentCommand::SetMode(Mode::Smart)).await;
+    talk.order(AgentCommand::SetMode(Mode::Auto)).await;
     talk.say("clean").await;
     let (end, seen) = talk.finished().await;
     assert_eq!(end, TurnEnd::Completed);
@@ -70,7 +70,7 @@ async fn whatever_else_it_says_is_a_question_for_the_person() {
     ] {
         let world = smart(adviser);
         let mut talk = world.start(None);
-        talk.order(AgentCommand::SetMode(Mode::Smart)).await;
+        talk.order(AgentCommand::SetMode(Mode::Auto)).await;
         talk.say("clean").await;
         let approval = asked(&mut talk).await;
         assert!(has(&approval, word), "{adviser}: {:?}", approval.verdict);
@@ -87,7 +87,7 @@ async fn what_takes_too_long_is_a_question_for_the_person() {
     let world = smart("text: APPROVE, delay_ms: 60000");
     world.config("auxiliary: { approval: { timeout: 0.5 } }\n");
     let mut talk = world.start(None);
-    talk.order(AgentCommand::SetMode(Mode::Smart)).await;
+    talk.order(AgentCommand::SetMode(Mode::Auto)).await;
     talk.say("clean").await;
     let approval = asked(&mut talk).await;
     assert!(has(&approval, "did not answer within 0.5 s"), "{:?}", approval.verdict);
@@ -105,7 +105,7 @@ steps:
     );
     std::fs::create_dir(world.work().join("src")).unwrap();
     let mut talk = world.start(None);
-    talk.order(AgentCommand::SetMode(Mode::Smart)).await;
+    talk.order(AgentCommand::SetMode(Mode::Auto)).await;
     talk.say("clean").await;
     asked(&mut talk).await;
     assert_eq!(world.model.requests().len(), 1, "the model alone was asked");
@@ -467,7 +467,7 @@ async fn switching_to_yolo_and_back_stands_in_the_audit_log() {
     let mut talk = world.start(None);
     talk.say("hi").await;
     talk.finished().await;
-    for mode in [Mode::Off, Mode::Off, Mode::Manual] {
+    for mode in [Mode::Yolo, Mode::Yolo, Mode::Ask] {
         talk.order(AgentCommand::SetMode(mode)).await;
         talk.until(|event| matches!(event, AgentEvent::SessionChanged(_))).await;
     }
@@ -497,13 +497,13 @@ async fn a_looser_mode_ends_with_its_session() {
     let first = opened(&mut talk).await.id;
     talk.say("hi").await;
     talk.finished().await;
-    for (mode, opens) in [(Mode::Off, None), (Mode::Off, Some(first.clone())), (Mode::Smart, None)] {
+    for (mode, opens) in [(Mode::Yolo, None), (Mode::Yolo, Some(first.clone())), (Mode::Auto, None)] {
         talk.order(AgentCommand::SetMode(mode)).await;
         talk.until(|event| matches!(event, AgentEvent::SessionChanged(session) if session.mode == mode)).await;
         talk.order(AgentCommand::Close { cleared: true }).await;
         talk.agent.task.await.unwrap();
         talk = world.start(opens);
-        assert_eq!(opened(&mut talk).await.mode, Mode::Manual, "{mode:?}");
+        assert_eq!(opened(&mut talk).await.mode, Mode::Ask, "{mode:?}");
     }
     // Not only what is shown: the gate asks.
     talk.say("delete it").await;

@@ -24,7 +24,7 @@ fn site(test: &str, change: impl FnOnce(&mut Config)) -> Option<(Engine, Site)> 
     };
     config.terminal.docker_program = probe.program();
     change(&mut config);
-    let mode = if config.approvals.containers == InContainers::Relax { Mode::Manual } else { Mode::Off };
+    let mode = if config.approvals.containers == InContainers::Relax { Mode::Ask } else { Mode::Yolo };
     let site = Site::with(config, mode);
     let home = Site::home_in(site.root.path());
     let engine = Engine::find(&home).unwrap();

@@ -11,7 +11,7 @@ fn site(test: &str, change: impl FnOnce(&mut TerminalConfig)) -> Option<(Daytona
     change(&mut terminal);
     let variables = service.variables();
     let keys = Keys::find(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str()));
-    Some((service, Site::reached(Config { terminal, ..Config::default() }, Mode::Off, keys)))
+    Some((service, Site::reached(Config { terminal, ..Config::default() }, Mode::Yolo, keys)))
 }
 
 #[test]

@@ -42,7 +42,7 @@ struct Site {
 
 impl Site {
     fn new(terminal: TerminalConfig) -> Self {
-        Self::with(Config { terminal, ..Config::default() }, Mode::Off)
+        Self::with(Config { terminal, ..Config::default() }, Mode::Yolo)
     }
 
     fn with(config: Config, mode: Mode) -> Self {
@@ -77,6 +77,7 @@ impl Site {
             cwd: Arc::new(Mutex::new(workspace.clone())),
             workspace,
             unconfined: false,
+            read_only: false,
             exec,
             backends: backends.clone(),
             world,
@@ -274,7 +275,7 @@ fn is_judged_there(site: &Site) {
     site.prints(
         "mkdir -p judged ~/.ssh && cd judged && echo key >~/.ssh/id_made && ln -s \"$HOME/.ssh\" keys && echo x >plain",
     );
-    site.gate.set_mode(Mode::Manual);
+    site.gate.set_mode(Mode::Ask);
     for line in ["cat keys/id_made", "cat k*/id_*", "cd keys && cat id_made"] {
         let result = site.run(line);
         assert!(result["error"].as_str().is_some_and(|why| why.contains("read of a secret")), "{line}: {result}");
@@ -282,7 +283,7 @@ fn is_judged_there(site: &Site) {
     let read = site.call("read_file", json!({"path": "keys/id_made"}));
     assert!(read["error"].as_str().is_some_and(|why| why.contains("needs approval")), "{read}");
     assert_eq!(site.prints("cat plain"), "x");
-    site.gate.set_mode(Mode::Off);
+    site.gate.set_mode(Mode::Yolo);
 }
 
 /// A person at the screen: the terminal there has the size of all terminals, keys reach the program, a secret is not shown,

@@ -83,7 +83,7 @@ fn site(test: &str) -> Option<(Standin, Site)> {
         "MODAL_TOKEN_SECRET" => Some("as-standin"),
         _ => None,
     });
-    Some((standin, Site::reached(Config { terminal, ..Config::default() }, Mode::Off, keys)))
+    Some((standin, Site::reached(Config { terminal, ..Config::default() }, Mode::Yolo, keys)))
 }
 
 #[test]

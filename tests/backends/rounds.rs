@@ -46,7 +46,7 @@ fn a_warm_command_costs_four_questions_and_one_client() {
         let id = started["session_id"].as_str().unwrap_or_else(|| panic!("{started}")).to_owned();
         site.call("process", json!({"action": "wait", "session_id": id, "timeout": 40}));
     });
-    site.gate.set_mode(Mode::Manual);
+    site.gate.set_mode(Mode::Ask);
     let judged = cost(&|| assert_eq!(site.prints("cat /etc/hostname >/dev/null; echo x"), "x"));
     // Where it leads, the same again before it runs, its line handed over, and what it left.
     assert_eq!((plain, background, judged), ((4, 1), (4, 1), (4, 1)));

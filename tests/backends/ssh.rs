@@ -392,7 +392,7 @@ fn two_tasks_of_a_session_work_in_two_places_at_once() {
     let world = Arc::new(Worlds::new(here, backends.clone()));
     let dispatch = Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact));
     let asker: Arc<dyn Asker> = Arc::new(AgentHandle::alone());
-    let gate = Gate::new(dispatch, Rules::default(), Mode::Off, world.clone(), asker);
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Yolo, world.clone(), asker);
     let cwd = Arc::new(Mutex::new(site.workspace()));
     let ctx = ToolCtx { backends: backends.clone(), world, cwd, task: "child".into(), ..site.ctx.clone() };
     let child = |line: &str| -> Value {

@@ -59,6 +59,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         cwd: Arc::new(Mutex::new(folder.to_owned())),
         workspace: folder.to_owned(),
         unconfined: false,
+        read_only: false,
         closed: Default::default(),
         exec,
         backends: Default::default(),

@@ -40,7 +40,7 @@ const LONG: &[(&str, &str)] = &[
 fn judge(line: &str, world: &LocalWorld, cwd: &Path) -> Duration {
     let intent = Intent::Command { line: line.into(), cwd: cwd.to_owned(), background: false };
     let began = Instant::now();
-    std::hint::black_box(decide(&intent, &Rules::default(), Mode::Manual, world));
+    std::hint::black_box(decide(&intent, &Rules::default(), Mode::Ask, world));
     began.elapsed()
 }
 

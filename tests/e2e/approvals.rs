@@ -403,9 +403,9 @@ fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_comman
     let mut term = asked(&home, (100, 30));
     term.send("d").wait("Why not?");
     term.send("keep it\r").wait("understood");
-    term.send("\x1b[Z").wait("approvals: auto");
+    term.send("\x1b[Z").wait("review: each edit needs approval");
     until("the mode is in the log", || logged(&home, &["--kind", "mode"]).len() == 1);
-    term.send("/approvals log --kind mode\r").wait("only: --kind mode").wait("ask → auto");
+    term.send("/approvals log --kind mode\r").wait("only: --kind mode").wait("ask → review");
     assert!(!term.text().contains("rm -rf build · "), "{}", term.text());
     term.send("\x1b").gone("only: --kind mode");
     term.send("/approvals log --outcome denied build\r")
@@ -414,7 +414,7 @@ fn what_was_decided_is_read_on_the_screen_with_the_same_filters_as_on_the_comman
     term.send("\x1b").gone("only: --outcome");
     term.send("/approvals log --kind nonsense\r").wait("must be one of call, rule, mode, pruned");
     let mode = logged(&home, &["--kind", "mode"]);
-    assert_eq!((mode.len(), &mode[0]["what"]), (1, &json!("ask → auto")));
+    assert_eq!((mode.len(), &mode[0]["what"]), (1, &json!("ask → review")));
     assert!(err(&home.run(&["approvals", "log", "--by", "nonsense"])).contains("must be one of policy, rule"));
 }
 

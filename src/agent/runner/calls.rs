@@ -190,6 +190,7 @@ impl Deps {
             cwd,
             workspace,
             unconfined: false,
+            read_only: false,
             closed: Default::default(),
             exec: self.exec.clone(),
             backends: self.backends.clone(),

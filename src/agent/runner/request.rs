@@ -4,7 +4,7 @@ use super::Runner;
 use crate::agent::situation::{self, Situation};
 use crate::context::context_files::ContextFile;
 use crate::lock::lock;
-use crate::protocol::Level;
+use crate::protocol::{Level, Mode};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -56,6 +56,7 @@ impl Runner {
                 1 => format!("{branch}, 1 changed file"),
                 n => format!("{branch}, {n} changed files"),
             }),
+            mode: Some(self.session.mode).filter(|mode| *mode == Mode::Plan),
             place: self.deps.backends.current().map(|there| there.label().to_owned()),
             processes: &processes,
             plan: &plan,

@@ -17,7 +17,7 @@ pub fn is_barred(preview: &Preview) -> bool {
 
 /// Answers with yes, and asks no more in this session.
 pub fn decide_yolo(model: &mut Model, out: &mut Vec<Effect>, id: ApprovalId) {
-    mode::set_mode(model, out, Mode::Off);
+    mode::set(model, out, Mode::Yolo);
     decide(model, out, id, Decision::Once);
 }
 

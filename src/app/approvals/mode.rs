@@ -1,27 +1,75 @@
-//! How much is asked: ask, auto or yolo.
+//! How much is asked: the modes of a session, by key, by command and by card.
 
 use crate::app::effect::Effect;
+use crate::app::lists::pickers;
 use crate::app::model::Model;
-use crate::app::model::modal::{Confirm, ConfirmThen, Modal};
+use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use crate::app::model::notices::About;
 use crate::policy::Mode;
 use crate::protocol::{AgentCommand, Level};
 
-/// Shift-Tab: between asking and auto; from yolo back to asking.
-pub fn next_mode(model: &mut Model, out: &mut Vec<Effect>) {
-    let mode = match mode(model) {
-        Mode::Manual => Mode::Smart,
-        Mode::Smart | Mode::Off => Mode::Manual,
-    };
-    set_mode(model, out, mode);
+/// The mode of the session in view.
+pub fn now(model: &Model) -> Mode {
+    model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode)
 }
 
-/// `/yolo`: off after a yes, back on at once.
-pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
-    if mode(model) == Mode::Off {
-        set_mode(model, out, Mode::Manual);
-        return;
+/// Shift-Tab: ask, review, plan, and ask again. Out of a plan mode that a command chose it goes back to the mode before; out
+/// of auto and yolo to ask.
+pub fn next(model: &mut Model, out: &mut Vec<Effect>) {
+    let mode = match now(model) {
+        Mode::Ask => Mode::Review,
+        Mode::Review => Mode::Plan,
+        Mode::Plan => model.tab.before_plan.take().unwrap_or(Mode::Ask),
+        Mode::Auto | Mode::Yolo => Mode::Ask,
+    };
+    set(model, out, mode);
+}
+
+/// `/mode`: the list; with a word it goes there.
+pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
+    let argument = argument.trim();
+    if !argument.is_empty() {
+        return choose(model, out, argument);
     }
+    let current = now(model);
+    let items = Mode::ALL.map(|mode| PickItem {
+        label: mode.word().to_owned(),
+        detail: mode.about().to_owned(),
+        hint: if mode == current { "now".to_owned() } else { String::new() },
+        value: mode.word().to_owned(),
+        current: mode == current,
+        ..PickItem::default()
+    });
+    pickers::open(model, PickerKind::Modes, "Choose what needs approval in this session", items.to_vec());
+}
+
+/// A mode by its word. Yolo takes a yes.
+pub fn choose(model: &mut Model, out: &mut Vec<Effect>, word: &str) {
+    let Some(mode) = Mode::read(word) else {
+        let words = Mode::ALL.map(Mode::word).join(", ");
+        return model.notices.add(model.now, Level::Warning, format!("\"{word}\" is no mode; use {words}"));
+    };
+    match (mode, now(model)) {
+        (Mode::Yolo, Mode::Yolo) => {}
+        (Mode::Yolo, _) => confirm(model),
+        (Mode::Plan, before) => {
+            model.tab.before_plan = Some(before).filter(|before| *before != Mode::Plan).or(model.tab.before_plan);
+            set(model, out, mode);
+        }
+        _ => set(model, out, mode),
+    }
+}
+
+/// `/yolo`: on after a yes, off at once.
+pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
+    if now(model) == Mode::Yolo {
+        set(model, out, Mode::Ask);
+    } else {
+        confirm(model);
+    }
+}
+
+fn confirm(model: &mut Model) {
     model.tab.modals.push(Modal::Confirm(Confirm::new(
         "Run everything without asking",
         "Dangerous commands in this session run without asking. Commands that are never allowed stay refused; commands that always ask still ask.",
@@ -30,29 +78,23 @@ pub fn yolo(model: &mut Model, out: &mut Vec<Effect>) {
     )));
 }
 
-fn mode(model: &Model) -> Mode {
-    model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode)
-}
-
 /// Sets how questions are treated.
-pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
+pub fn set(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     if let Some(session) = &mut model.tab.session {
         session.mode = mode;
     }
+    if mode != Mode::Plan {
+        model.tab.before_plan = None;
+    }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
-    let (level, text) = match mode {
-        Mode::Manual => (Level::Info, "approvals: ask, risky commands need your approval".to_owned()),
-        Mode::Smart => match model.tab.session.as_ref().map(|session| &session.adviser) {
-            Some(None) => (
-                Level::Warning,
-                "approvals: auto, but no model is available: everything needs your approval".to_owned(),
-            ),
-            Some(Some(adviser)) => (Level::Info, format!("approvals: auto, {adviser} approves low-risk commands")),
-            None => (Level::Info, "approvals: auto, a model approves low-risk commands".to_owned()),
-        },
-        Mode::Off => {
-            (Level::Warning, "approvals: yolo, only commands that always ask still ask in this session".to_owned())
+    let reviewer = model.tab.session.as_ref().map(|session| &session.adviser);
+    let (level, about) = match (mode, reviewer) {
+        (Mode::Auto, Some(None)) => {
+            (Level::Warning, "but no model is available: everything needs your approval".into())
         }
+        (Mode::Auto, Some(Some(reviewer))) => (Level::Info, format!("{reviewer} approves low-risk commands")),
+        (Mode::Yolo, _) => (Level::Warning, format!("{} in this session", mode.about())),
+        _ => (Level::Info, mode.about().to_owned()),
     };
-    model.notices.about(model.now, level, About::Setting("approvals"), text);
+    model.notices.about(model.now, level, About::Setting("mode"), format!("{}: {about}", mode.word()));
 }

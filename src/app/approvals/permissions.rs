@@ -1,5 +1,6 @@
 //! `/permissions`: the rules that hold here, what they would say to a command that is typed, and taking one back.
 
+use super::mode;
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
@@ -7,17 +8,12 @@ use crate::app::lists::pickers;
 use crate::app::model::Model;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use crate::app::model::permissions::{Permissions, RuleRow};
-use crate::policy::Mode;
 use crate::protocol::{AgentCommand, Level};
 
 /// `/permissions`: the list; what follows it is a command to try.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
-    let title = match model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode) {
-        Mode::Manual => "Permissions · ask",
-        Mode::Smart => "Permissions · auto",
-        Mode::Off => "Permissions · yolo",
-    };
-    pickers::open(model, PickerKind::Permissions, title, items(&model.permissions.rows));
+    let title = format!("Permissions · {}", mode::now(model).word());
+    pickers::open(model, PickerKind::Permissions, &title, items(&model.permissions.rows));
     if let Some(picker) = pickers::top(model, PickerKind::Permissions) {
         picker.loading = picker.items.is_empty();
         picker.query = argument.to_owned();

@@ -1,7 +1,7 @@
 //! How the modals behave that open by themselves.
 
 use super::choices::{choices, effects, offers};
-use super::mode::set_mode;
+use super::mode;
 use super::*;
 use crate::app::input::composer;
 use crate::app::model::layout::{Layout, Reading};
@@ -271,9 +271,33 @@ fn yolo_takes_a_yes_and_asking_comes_back_without() {
         modes.collect()
     };
     assert!(modes(&script_at(&mut model, 0, "/yolo<ret><ret>")).is_empty(), "no is the default");
-    assert_eq!(modes(&script_at(&mut model, 0, "/yolo<ret>y<ret>")), [Mode::Off]);
-    assert_eq!(modes(&script_at(&mut model, 0, "<S-tab>")), [Mode::Manual]);
-    assert_eq!(modes(&script_at(&mut model, 0, "<S-tab>")), [Mode::Smart]);
+    assert_eq!(modes(&script_at(&mut model, 0, "/yolo<ret>y<ret>")), [Mode::Yolo]);
+    assert_eq!(modes(&script_at(&mut model, 0, "<S-tab>")), [Mode::Ask]);
+}
+
+#[test]
+fn shift_tab_goes_round_and_plan_mode_leads_back() {
+    let mut model = ready();
+    let mut at = |keys: &str| {
+        script_at(&mut model, 0, keys);
+        mode::now(&model)
+    };
+    for want in [Mode::Review, Mode::Plan, Mode::Ask, Mode::Review] {
+        assert_eq!(at("<S-tab>"), want);
+    }
+    // Chosen by a command, it leads back to where it came from.
+    assert_eq!(at("/mode auto<ret>"), Mode::Auto);
+    assert_eq!(at("/mode plan<ret>"), Mode::Plan);
+    assert_eq!(at("/mode plan<ret>"), Mode::Plan);
+    assert_eq!(at("<S-tab>"), Mode::Auto);
+    assert_eq!(at("<S-tab>"), Mode::Ask);
+    // The older words, a word that is none, and yolo, which takes a yes.
+    assert_eq!(at("/mode smart<ret>"), Mode::Auto);
+    assert_eq!(at("/mode fast<ret>"), Mode::Auto);
+    assert_eq!(at("/mode yolo<ret><ret>"), Mode::Auto);
+    assert_eq!(at("/mode yolo<ret>y<ret>"), Mode::Yolo);
+    // The list begins at the mode of now.
+    assert_eq!(at("/mode<ret><up><up><ret>"), Mode::Ask);
 }
 
 fn clarify(choices: &[&str], allow_freetext: bool) -> Model {
@@ -520,7 +544,7 @@ fn an_edited_line_that_no_answer_lets_run_is_not_sent() {
 #[test]
 fn yolo_is_the_widest_answer_for_a_session_and_takes_a_third_key() {
     let modes = |effects: &[Effect]| {
-        effects.iter().filter(|effect| matches!(effect, Effect::Agent(AgentCommand::SetMode(Mode::Off)))).count()
+        effects.iter().filter(|effect| matches!(effect, Effect::Agent(AgentCommand::SetMode(Mode::Yolo)))).count()
     };
     let mut model = asked("rm -rf build", Verdict::Ask);
     let effects = script_at(&mut model, 2000, "s<tab><tab><ret>");
@@ -648,13 +672,13 @@ fn a_mode_says_what_it_means_and_who_answers() {
         if let Some(session) = &mut model.tab.session {
             session.adviser = adviser.map(str::to_owned);
         }
-        set_mode(&mut model, &mut Vec::new(), mode);
+        mode::set(&mut model, &mut Vec::new(), mode);
         model.notices.shown.last().map(|notice| notice.text.clone()).unwrap_or_default()
     };
-    assert!(said(Mode::Manual, None).contains("need your approval"));
-    assert!(said(Mode::Smart, Some("small-model")).contains("small-model approves low-risk commands"));
-    assert!(said(Mode::Smart, None).contains("no model is available"));
-    let yolo = said(Mode::Off, None);
+    assert!(said(Mode::Ask, None).contains("need approval"));
+    assert!(said(Mode::Auto, Some("small-model")).contains("small-model approves low-risk commands"));
+    assert!(said(Mode::Auto, None).contains("no model is available"));
+    let yolo = said(Mode::Yolo, None);
     assert!(yolo.contains("that always ask") && !yolo.contains("nothing"), "{yolo}");
 }
 

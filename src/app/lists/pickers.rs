@@ -4,7 +4,7 @@ use super::fuzzy::Fuzzy;
 use super::{backends, models, own_server, palette, servers, toolsets};
 use crate::app::action::Action;
 use crate::app::approvals;
-use crate::app::approvals::permissions;
+use crate::app::approvals::{mode, permissions};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::edit::Edited;
 use crate::app::input::keys::Press;
@@ -162,6 +162,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Model
         | PickerKind::Served
         | PickerKind::Provider
+        | PickerKind::Modes
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::Tabs => {}
@@ -181,6 +182,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Servers
             | PickerKind::Toolsets
             | PickerKind::Backends
+            | PickerKind::Modes
             | PickerKind::Permissions
             | PickerKind::Inbox
             | PickerKind::History
@@ -212,6 +214,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Served => own_server::picked(model, out, &value),
         PickerKind::Provider => models::provider_chosen(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),
+        PickerKind::Modes => mode::choose(model, out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),

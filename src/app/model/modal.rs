@@ -284,6 +284,7 @@ pub enum PickerKind {
     Servers,
     Toolsets,
     Backends,
+    Modes,
     Permissions,
     Inbox,
     History,

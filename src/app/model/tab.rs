@@ -2,7 +2,7 @@
 
 use super::{CopyMode, Copying, Pane, PolicyOnDisk, Sent, TurnStatus};
 use super::{approvals, composer, modal, processes, queue, selection, sidebar, transcript};
-use crate::protocol::{Meter, SessionId, SessionInfo};
+use crate::protocol::{Meter, Mode, SessionId, SessionInfo};
 
 /// A tab: one session, with all that the screen knows of it. Built with it, dropped with it.
 pub struct Tab {
@@ -40,6 +40,8 @@ pub struct Tab {
     pub copying: Option<Copying>,
     /// The folder it was opened in, until its session says another.
     pub cwd: String,
+    /// The mode that was left for plan mode by a command.
+    pub before_plan: Option<Mode>,
     /// The turn was stopped for the first queued prompt, which follows it.
     pub sends_after_stop: bool,
     /// Index into the queue of the prompt that the keys of the strip act on.

@@ -54,6 +54,7 @@ impl Tab {
             copy_mode: None,
             copying: None,
             cwd,
+            before_plan: None,
             sends_after_stop: false,
             queue_selected: 0,
             sent: None,

@@ -193,7 +193,7 @@ fn answer(model: &mut Model, out: &mut Vec<Effect>, yes: bool) {
 
 fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
     match then {
-        ConfirmThen::Yolo => mode::set_mode(model, out, Mode::Off),
+        ConfirmThen::Yolo => mode::set(model, out, Mode::Yolo),
         ConfirmThen::Quit => sessions::leave(model, out),
         ConfirmThen::Clear => tabs::clear(model, out),
         ConfirmThen::CloseTab => tabs::close_for_good(model, out),

@@ -2,7 +2,7 @@
 
 use crate::agent::trial::{judged, told};
 use crate::cli::{setup, tools};
-use crate::policy::Intent;
+use crate::policy::{Intent, Mode};
 use crate::tools::world::LocalWorld;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -28,8 +28,8 @@ pub struct TestArgs {
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
     /// Approval mode
-    #[arg(long, value_enum, default_value_t)]
-    pub mode: super::ModeArg,
+    #[arg(long, value_name = "MODE", default_value = "ask", value_parser = super::mode)]
+    pub mode: Mode,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -53,7 +53,7 @@ pub(super) fn run(args: &TestArgs, out: &mut impl Write) -> anyhow::Result<i32> 
         }
     };
     let world = LocalWorld::of_user(&base.paths.home);
-    let decided = judged(&intent, &tool, &base.loaded, Vec::new(), &base.cwd, args.mode.into(), &world);
+    let decided = judged(&intent, &tool, &base.loaded, Vec::new(), &base.cwd, args.mode, &world);
     if args.json {
         let reasons: Vec<_> = decided
             .verdict

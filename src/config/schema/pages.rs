@@ -56,7 +56,7 @@ fn leaf_schema(spec: &KeySpec) -> Value {
         Integer(low, high) => json!({"type": "integer", "minimum": low, "maximum": high}),
         Number(low, high) => json!({"type": "number", "minimum": low, "maximum": high}),
         Choice(words) => json!({"enum": words}),
-        Kind::Mode => json!({"enum": ["manual", "smart", "off", true, false]}),
+        Kind::Mode => json!({"enum": ["plan", "review", "ask", "auto", "yolo", "manual", "smart", "off", true, false]}),
         TextList => json!({"type": "array", "items": {"type": "string"}}),
         TextMap | SecretMap => json!({"type": "object", "additionalProperties": {"type": "string"}}),
         Tree => json!({"type": "object"}),

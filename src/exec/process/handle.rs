@@ -171,6 +171,11 @@ impl Exec {
         self.hub.options.headless
     }
 
+    /// Whether this system has what keeps a command from writing. The first time it tries, in a child.
+    pub async fn can_hold(&self) -> bool {
+        self.hub.can_hold().await
+    }
+
     /// Columns and rows of new terminals: the pane's, once there was one.
     pub fn size(&self) -> (u16, u16) {
         *lock(&self.hub.size)

@@ -143,14 +143,7 @@ impl Hub {
         state: Option<PathBuf>,
         cwd: &Path,
     ) -> Result<Held, ExecError> {
-        let support = self
-            .support
-            .get_or_init(|| async {
-                let blocking = tokio::task::spawn_blocking(sandbox::probe).await;
-                blocking.unwrap_or_else(|_| Support { landlock: 0, mounts: Err(String::new()), seccomp: false })
-            })
-            .await
-            .clone();
+        let support = self.support().await.clone();
         let (sandbox, folder, cwd) = (sandbox.clone(), shell.folder().to_owned(), cwd.to_owned());
         // A slow disk keeps nobody else.
         let work = tokio::task::spawn_blocking(move || sandbox.prepare(&support, &folder, state.as_deref(), &cwd));
@@ -158,6 +151,21 @@ impl Hub {
             Ok(held) => held.map_err(ExecError::Sandbox),
             Err(error) => Err(ExecError::Shell(std::io::Error::other(error))),
         }
+    }
+
+    /// What of a sandbox this system has, tried once.
+    async fn support(&self) -> &Support {
+        let probe = || async {
+            let blocking = tokio::task::spawn_blocking(sandbox::probe).await;
+            blocking.unwrap_or_else(|_| Support { landlock: 0, mounts: Err(String::new()), seccomp: false })
+        };
+        self.support.get_or_init(probe).await
+    }
+
+    /// Whether a command can be kept from writing here.
+    pub(crate) async fn can_hold(&self) -> bool {
+        let support = self.support().await;
+        support.landlock > 0 && support.seccomp
     }
 
     /// The environment of the next command of a task.

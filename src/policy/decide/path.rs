@@ -1,11 +1,12 @@
 //! Files of the file tools: what touching them means, and the permissions that name them.
 
+use super::mode::reviewed;
 use super::{Said, asked, denied, granted, said};
 use crate::policy::files::{judge_edit, judge_read, normal, verdict};
 use crate::policy::permissions::{Argument, Names, Permission};
 use crate::policy::rule::Rules;
 use crate::policy::table::{Level, table};
-use crate::policy::{EditIntent, Verdict, Why, World};
+use crate::policy::{EditIntent, Mode, Verdict, Why, World};
 use std::path::Path;
 
 /// A path as it is named and as it is.
@@ -62,6 +63,7 @@ pub(super) fn read(
 /// The verdict on edits: each file by itself, the worst counts.
 pub(super) fn edit(
     edits: &[EditIntent],
+    mode: Mode,
     cwd: &Path,
     rules: &Rules,
     names: Names<'_>,
@@ -71,7 +73,7 @@ pub(super) fn edit(
     let mut all: Vec<(Level, Why)> = Vec::new();
     for one in edits {
         let names = if one.removes { names.acting("file.delete") } else { names };
-        let judged = granted(judge_edit(std::slice::from_ref(one), cwd, world), rules, by);
+        let judged = granted(reviewed(mode, judge_edit(std::slice::from_ref(one), cwd, world)), rules, by);
         let (level, why) = match ruled(judged, &one.path, cwd, rules, names, world, by) {
             Verdict::Allow(_) => continue,
             Verdict::Ask(why) => (Level::Ask, why),

@@ -29,7 +29,7 @@ const PROJECT: Machine = Machine {
 
 fn low(line: &str) -> (String, bool) {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &PROJECT);
+    let verdict = decide(&intent, &Rules::default(), Mode::Ask, &PROJECT);
     (verdict.name().to_owned(), low_risk(&intent, &verdict, &PROJECT))
 }
 
@@ -132,7 +132,7 @@ fn what_does_not() {
 fn deletions_of_what_is_built_again_are_a_class() {
     let classes = |line: &str, rules: &Rules, world: &Machine| {
         let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-        let verdict = decide(&intent, rules, Mode::Manual, world);
+        let verdict = decide(&intent, rules, Mode::Ask, world);
         let classes: Vec<String> = verdict.reasons().iter().map(|why| why.effect.clone()).collect();
         (verdict.name(), classes)
     };
@@ -175,7 +175,7 @@ fn deletions_of_what_is_built_again_are_a_class() {
     }
     // The words are those that the question shows.
     let intent = Intent::Command { line: "rm -rf target".into(), cwd: "/home/alice/project".into(), background: false };
-    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &PROJECT);
+    let verdict = decide(&intent, &Rules::default(), Mode::Ask, &PROJECT);
     assert!(verdict.reasons()[0].text.contains("can be rebuilt"), "{verdict:?}");
 }
 

@@ -29,16 +29,16 @@ fn rules(lines: &[&str]) -> Rules {
 
 fn run(text: &str, rules: &Rules) -> &'static str {
     let intent = Intent::Command { line: text.into(), cwd: CWD.into(), background: false };
-    decide_in(&intent, Path::new(CWD), rules, Mode::Manual, &Alice).name()
+    decide_in(&intent, Path::new(CWD), rules, Mode::Ask, &Alice).name()
 }
 
 fn edit(path: &str, removes: bool, rules: &Rules) -> &'static str {
     let intent = Intent::Edit(vec![EditIntent { path: path.into(), diff: String::new(), removes }]);
-    decide_in(&intent, Path::new(CWD), rules, Mode::Manual, &Alice).name()
+    decide_in(&intent, Path::new(CWD), rules, Mode::Ask, &Alice).name()
 }
 
 fn read(path: &str, rules: &Rules) -> &'static str {
-    decide_in(&Intent::Read(path.into()), Path::new(CWD), rules, Mode::Manual, &Alice).name()
+    decide_in(&Intent::Read(path.into()), Path::new(CWD), rules, Mode::Ask, &Alice).name()
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_pattern_is_as_many_names_as_it_matches() {
         let links = &[("/home/alice/project/many/78", "/srv/key")];
         let world = Machine { files, links, ..Alice };
         let intent = Intent::Command { line: "grep -n x many/*".into(), cwd: CWD.into(), background: false };
-        let verdict = decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Manual, &world);
+        let verdict = decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Ask, &world);
         assert_eq!(verdict.name(), want, "{count} {lines:?}");
     }
 }
@@ -215,7 +215,7 @@ fn over_a_dead_link_anything_below_the_fixed_beginning_may_match() {
     ] {
         let intent = Intent::Command { line: line.into(), cwd: CWD.into(), background: false };
         let rules = rules(&["deny file.read(secrets/key)"]);
-        assert_eq!(decide_in(&intent, Path::new(CWD), &rules, Mode::Manual, &Dead).name(), want, "{line}");
+        assert_eq!(decide_in(&intent, Path::new(CWD), &rules, Mode::Ask, &Dead).name(), want, "{line}");
     }
 }
 
@@ -251,7 +251,7 @@ fn tools_are_ruled_by_their_names() {
     let judge = |tool: &str, lines: &[&str]| {
         let server = "git".to_owned();
         let intent = Intent::Remote { server, tool: tool.into(), args: "{}".into(), claims: vec![] };
-        decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Manual, &Alice).name()
+        decide_in(&intent, Path::new(CWD), &rules(lines), Mode::Ask, &Alice).name()
     };
     assert_eq!(judge("mcp__git__log", &["allow mcp__git__*"]), "allow");
     assert_eq!(judge("mcp__git__push", &["allow mcp__git__*", "ask mcp__git__push"]), "ask");
@@ -260,7 +260,7 @@ fn tools_are_ruled_by_their_names() {
     assert_eq!(judge("mcp__git__log", &["allow *"]), "ask", "all stars mean our own");
     let mut named = rules(&["deny todo"]);
     named.here.tool = "todo".into();
-    assert_eq!(decide_in(&Intent::Talk, Path::new(CWD), &named, Mode::Manual, &Alice).name(), "denied-by-rule");
+    assert_eq!(decide_in(&Intent::Talk, Path::new(CWD), &named, Mode::Ask, &Alice).name(), "denied-by-rule");
 }
 
 #[test]

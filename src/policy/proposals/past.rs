@@ -56,7 +56,7 @@ pub fn tell_past(
         let judged = match &one.intent {
             Intent::Command { line, .. } => Judged::Command(shell::judge(line, &one.cwd, &blind)),
             // What passes anyway is let through by no answer.
-            call => match decide_in(call, &one.cwd, rules, Mode::Manual, &blind) {
+            call => match decide_in(call, &one.cwd, rules, Mode::Ask, &blind) {
                 Verdict::Ask(_) => Judged::Asked(call),
                 _ => continue,
             },
@@ -101,7 +101,7 @@ fn passes(measure: &Measure, judged: &Judged<'_>, cwd: &Path, world: &dyn World)
         (Measure::Words(lines), Judged::Command(judged)) => by_words(lines, judged, cwd, world),
         (Measure::Class(classes), Judged::Command(judged)) => by_class(classes, judged),
         (Measure::Rules(rules), Judged::Asked(call)) => {
-            matches!(decide_in(call, cwd, rules, Mode::Manual, world), Verdict::Allow(_))
+            matches!(decide_in(call, cwd, rules, Mode::Ask, world), Verdict::Allow(_))
         }
         _ => false,
     }

@@ -14,7 +14,7 @@ fn command(line: &str) -> Intent {
 
 fn offers(line: &str, rules: &Rules) -> Vec<(Scope, Width, String)> {
     let intent = command(line);
-    let verdict = decide_in(&intent, Path::new(CWD), rules, Mode::Manual, &Alice);
+    let verdict = decide_in(&intent, Path::new(CWD), rules, Mode::Ask, &Alice);
     let offered = offered_in(&intent, &verdict, Path::new(CWD), rules, &Alice);
     offered.into_iter().map(|one| (one.grant.scope, one.grant.width, one.grant.entries.join(", "))).collect()
 }
@@ -49,8 +49,7 @@ fn words_are_general_but_not_more_than_the_question() {
 fn scopes_and_widths_go_from_narrow_to_wide() {
     let mut rules = Rules::default();
     rules.here.folder = CWD.into();
-    let effects =
-        effects(&decide_in(&command("cargo publish"), Path::new(CWD), &rules, Mode::Manual, &Alice)).join(", ");
+    let effects = effects(&decide_in(&command("cargo publish"), Path::new(CWD), &rules, Mode::Ask, &Alice)).join(", ");
     let line = || "terminal(cargo publish *)".to_owned();
     let very = || Exact::of("cargo publish", Path::new(CWD), "").entry();
     assert_eq!(
@@ -91,7 +90,7 @@ fn both_lists_begin_with_the_least_that_answers() {
     };
     for line in ["rm -rf build", "git push --force origin main", "cargo publish", "rm -rf a && git push -f"] {
         let intent = command(line);
-        let verdict = decide_in(&intent, Path::new(CWD), &rules, Mode::Manual, &Alice);
+        let verdict = decide_in(&intent, Path::new(CWD), &rules, Mode::Ask, &Alice);
         for session in [true, false] {
             let very = Exact::of(line, Path::new(CWD), "").entry();
             assert_eq!(first(&rules, &intent, &verdict, session), Some((Width::Command, vec![very])), "{line}");
@@ -102,7 +101,7 @@ fn both_lists_begin_with_the_least_that_answers() {
     rules.permissions = Arc::new(vec![ask]);
     let edit = EditIntent { path: "/home/alice/project/src/a.rs".into(), diff: String::new(), removes: false };
     let edit = Intent::Edit(vec![edit]);
-    let verdict = decide_in(&edit, Path::new(CWD), &rules, Mode::Manual, &Alice);
+    let verdict = decide_in(&edit, Path::new(CWD), &rules, Mode::Ask, &Alice);
     assert_eq!(verdict.name(), "ask");
     for session in [true, false] {
         let very = "file.write(/home/alice/project/src/a.rs)".to_owned();
@@ -131,11 +130,11 @@ fn what_a_rule_of_the_person_asks_is_answered_by_words_that_win() {
 fn every_offer_answers_its_question_and_refuses_nothing_else() {
     for line in ["git push --force", "rm -rf build", "cargo publish", "git reset --hard && rm -rf target/debug"] {
         let intent = command(line);
-        let verdict = decide_in(&intent, Path::new(CWD), &Rules::default(), Mode::Manual, &Alice);
+        let verdict = decide_in(&intent, Path::new(CWD), &Rules::default(), Mode::Ask, &Alice);
         for one in offered_in(&intent, &verdict, Path::new(CWD), &Rules::default(), &Alice) {
             let mut rules = Rules::default();
             with(&mut rules, &one.grant, &Alice);
-            let judge = |line: &str| decide_in(&command(line), Path::new(CWD), &rules, Mode::Manual, &Alice);
+            let judge = |line: &str| decide_in(&command(line), Path::new(CWD), &rules, Mode::Ask, &Alice);
             assert_eq!(judge(line).name(), "allow", "{line}: {:?}", one.grant);
             assert_eq!(judge("rm -rf /").name(), "refuse", "{:?}", one.grant);
             assert_eq!(judge("$X").name(), "ask-always", "{:?}", one.grant);
@@ -149,7 +148,7 @@ fn the_past_is_counted_within_its_time() {
         .map(|line| Seen { intent: command(line), cwd: CWD.into() })
         .into();
     let intent = command("git push --force origin");
-    let verdict = decide_in(&intent, Path::new(CWD), &Rules::default(), Mode::Manual, &Alice);
+    let verdict = decide_in(&intent, Path::new(CWD), &Rules::default(), Mode::Ask, &Alice);
     let mut offered = offered_in(&intent, &verdict, Path::new(CWD), &Rules::default(), &Alice);
     tell_past(&mut offered, &intent, &seen, &Rules::default(), &Alice, || false);
     let words = offered.iter().find(|one| one.grant.width == Width::Words).unwrap();
@@ -173,7 +172,7 @@ fn edit(paths: &[&str]) -> Intent {
 
 /// Of each offer: its lines, how many it would have matched, of how many, and the examples.
 fn told(now: &Intent, seen: &[(Intent, &str)], rules: &Rules) -> Vec<(String, usize, usize, Vec<String>)> {
-    let verdict = decide_in(now, Path::new(CWD), rules, Mode::Manual, &Alice);
+    let verdict = decide_in(now, Path::new(CWD), rules, Mode::Ask, &Alice);
     let mut offered = offered_in(now, &verdict, Path::new(CWD), rules, &Alice);
     let seen: Vec<Seen> =
         seen.iter().map(|(intent, cwd)| Seen { intent: intent.clone(), cwd: (*cwd).into() }).collect();
@@ -245,7 +244,7 @@ fn what_is_allowed_in_a_project_is_compared_with_what_ran_there() {
     rules.here.folder = CWD.into();
     let seen = [(command("git push --force a"), CWD), (command("git push --force b"), "/srv/other")];
     let intent = command("git push --force origin");
-    let verdict = decide_in(&intent, Path::new(CWD), &rules, Mode::Manual, &Alice);
+    let verdict = decide_in(&intent, Path::new(CWD), &rules, Mode::Ask, &Alice);
     let mut offered = offered_in(&intent, &verdict, Path::new(CWD), &rules, &Alice);
     let seen: Vec<Seen> = seen.map(|(intent, cwd)| Seen { intent, cwd: cwd.into() }).into();
     tell_past(&mut offered, &intent, &seen, &rules, &Alice, || false);

@@ -82,7 +82,7 @@ fn the_border_stays_wherever_the_shell_is() {
         ("/home/alice/project", "echo x >> target/a", "allow"),
     ] {
         let intent = Intent::Command { line: line.into(), cwd: cwd.into(), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &SESSION);
+        let verdict = decide(&intent, &Rules::default(), Mode::Ask, &SESSION);
         assert_eq!(verdict.name(), want, "{cwd}: {line}: {verdict:?}");
     }
 }
@@ -126,7 +126,7 @@ fn git_is_asked_about_where_the_repository_names_a_program() {
         ("git -C index status", "ask"),
     ] {
         let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &REPOSITORIES);
+        let verdict = decide(&intent, &Rules::default(), Mode::Ask, &REPOSITORIES);
         assert_eq!(verdict.name(), want, "{line}: {verdict:?}");
     }
 }
@@ -146,14 +146,14 @@ fn file_tools_have_the_same_border() {
     ] {
         let edit = crate::policy::EditIntent { path: path.into(), diff: String::new(), removes: false };
         let intent = Intent::Edit(vec![edit]);
-        let verdict = decide_in(&intent, std::path::Path::new(cwd), &Rules::default(), Mode::Manual, &SESSION);
+        let verdict = decide_in(&intent, std::path::Path::new(cwd), &Rules::default(), Mode::Ask, &SESSION);
         assert_eq!(verdict.name(), want, "{cwd}: {path}: {verdict:?}");
     }
 }
 
 fn judged(line: &str) -> &'static str {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    decide(&intent, &Rules::default(), Mode::Manual, &PROJECT).name()
+    decide(&intent, &Rules::default(), Mode::Ask, &PROJECT).name()
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn setup_is_harmless_only_from_programs_outside_the_workspace() {
     ] {
         let world = Machine { files: FILES, path: Some(path), ..crate::policy::testing::ALICE };
         let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+        let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
         assert_eq!(verdict.name(), want, "{path} {line}: {verdict:?}");
     }
 }

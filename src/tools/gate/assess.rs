@@ -6,7 +6,7 @@ use super::environment::Environment;
 use super::request::Request;
 use super::{Gate, disk};
 use crate::config::InContainers;
-use crate::policy::decide::{Decided, explain};
+use crate::policy::decide::{Decided, PLANNING, explain};
 use crate::policy::place::relaxed;
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
@@ -27,6 +27,9 @@ impl Gate {
         }
         let assessment = self.judge(request.tool, intent, &environment, &ctx.cancel).await?;
         let mut assessment = self.beyond_sandbox(self.leaking(assessment, intent, ctx), intent, ctx);
+        if self.mode() == Mode::Plan && matches!(intent, Intent::Command { .. }) {
+            assessment = unheld(assessment, ctx).await;
+        }
         if ctx.config.approvals.containers == InContainers::Relax && ctx.backends.is_isolated() {
             assessment.verdict = relaxed(assessment.verdict, intent);
         }
@@ -59,7 +62,7 @@ impl Gate {
             let Decided { verdict, rules: by, unasked } = decided;
             // Without rules and grants of files: what passes even so is harmless.
             let lines = rules.permissions.iter().any(|line| line.action == Action::Allow);
-            let plain = mode == Mode::Manual && !lines;
+            let plain = mode == Mode::Ask && !lines;
             let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;
@@ -71,7 +74,7 @@ impl Gate {
             let verdict = taint::guarded(verdict, &unaided, &intent, mode, &untrusted, &*world);
             let tainted = verdict.reasons().iter().any(|why| why.effect == taint::AFTER);
             let once = tainted || changed && before == "allow";
-            let asks_model = mode == Mode::Smart && !changed && !tainted;
+            let asks_model = mode == Mode::Auto && !changed && !tainted;
             let question = asks_model.then(|| smart::question(&intent, &verdict, &*world)).flatten();
             let unasked = unasked && matches!(verdict, Verdict::Allow(_));
             Assessment { verdict, once, question, rules: by, unasked, paths: None }
@@ -124,6 +127,18 @@ impl Gate {
         why.insert(0, Why { effect: "sends a secret".into(), text, span: 0..0 });
         Assessment { verdict: Verdict::AskAlways(why), once: true, question: None, unasked: false, ..assessment }
     }
+}
+
+/// In plan mode a command that cannot be held read-only where it would run asks.
+async fn unheld(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
+    let there = ctx.backends.current().is_some();
+    if !matches!(assessment.verdict, Verdict::Allow(_)) || !there && ctx.exec.can_hold().await {
+        return assessment;
+    }
+    let text = if there { "commands on another machine" } else { "commands on this system" };
+    let text = format!("{text} can't be kept from writing, and plan mode changes nothing");
+    let why = Why { effect: PLANNING.into(), text, span: 0..0 };
+    Assessment { verdict: Verdict::Ask(vec![why]), question: None, unasked: false, ..assessment }
 }
 
 /// The reason of a question that a hook wants.

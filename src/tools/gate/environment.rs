@@ -206,7 +206,7 @@ mod tests {
         let ctx = bench.ctx();
         let world = Arc::clone(&ctx.world);
         let dispatch = Arc::new(bench.dispatch.clone());
-        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, world, Arc::clone(&asker) as Arc<dyn Asker>);
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Ask, world, Arc::clone(&asker) as Arc<dyn Asker>);
         let run = async |name: &str, args: Value| {
             let call = ToolCall { id: "c".into(), name: name.into(), args: args.to_string(), ..ToolCall::default() };
             let body = gate.call(&call, ctx.clone(), mpsc::channel(64).0).await;

@@ -260,7 +260,7 @@ mod tests {
         let asker = Answers::always(Decision::Once);
         let dispatch = Arc::new(bench.dispatch.clone());
         let world = Arc::clone(&ctx.world);
-        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, world, Arc::clone(&asker) as Arc<dyn Asker>);
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Ask, world, Arc::clone(&asker) as Arc<dyn Asker>);
         let mut known = Untrusted::default();
         known.fetched(ctx.world.resolve(&bench.path("page.md")), "example.com");
         gate.restore_untrusted(known);

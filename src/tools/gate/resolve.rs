@@ -6,6 +6,7 @@ use super::environment::Environment;
 use super::request::{Answer, Request, Resolution};
 use super::{Gate, STOPPED, ask, disk};
 use crate::lock::lock;
+use crate::policy::decide::PLANNING;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why};
 use crate::protocol::{Outcome, ToolCall};
 use crate::store::audit::AuditBy;
@@ -238,6 +239,9 @@ impl Gate {
                 return Some(Resolution::Run { note: String::new(), by });
             }
             Verdict::Refuse(why) => return no(Outcome::Refused, refused(why), AuditBy::Policy),
+            Verdict::DeniedByRule(why) if why.effect == PLANNING => {
+                return no(Outcome::Denied, why.text.clone(), AuditBy::Policy);
+            }
             Verdict::DeniedByRule(why) => {
                 let why = format!("denied by the user's rule: {}. Do not try to do the same another way", why.text);
                 return no(Outcome::Denied, why, AuditBy::Rule(assessment.rules.clone()));
@@ -268,7 +272,7 @@ impl Gate {
         let may_widen = may_last && matches!(verdict, Verdict::Ask(_));
         match decision {
             // The answer was to ask no more, and this call is the first of them.
-            Decision::Once if may_widen && self.mode() == Mode::Off => go("allowed by the user: yolo".into()),
+            Decision::Once if may_widen && self.mode() == Mode::Yolo => go("allowed by the user: yolo".into()),
             Decision::Once => go("allowed once by the user".into()),
             Decision::Grant(_) if !may_widen => go("allowed once by the user".into()),
             Decision::Grant(grant) => go(self.widen(grant, request.ctx).await),

@@ -54,7 +54,7 @@ fn gate(bench: &Bench, disk: &Arc<Hangs>, asker: &Arc<Answers>) -> (Gate, ToolCt
     let ctx = ToolCtx { world: Arc::clone(&world), ..bench.ctx() };
     let asker = Arc::clone(asker) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone());
-    (Gate::new(dispatch, Rules::default(), Mode::Manual, world, asker), ctx)
+    (Gate::new(dispatch, Rules::default(), Mode::Ask, world, asker), ctx)
 }
 
 fn call(name: &str, args: &str) -> ToolCall {
@@ -89,7 +89,7 @@ async fn the_question_comes_although_the_counting_hangs() {
     // how many looks the judgement alone takes
     let counting = Hangs::after(10_000);
     let intent = Intent::Command { line: "rm -rf build/*".into(), cwd: bench.path(""), background: false };
-    explain(&intent, &bench.path(""), &Rules::default(), Mode::Manual, &*counting.world(&bench));
+    explain(&intent, &bench.path(""), &Rules::default(), Mode::Ask, &*counting.world(&bench));
     let looks = 10_000 - *counting.left.lock().unwrap();
     let world = Hangs::after(looks);
     let asker = Answers::no();
@@ -137,6 +137,58 @@ async fn a_word_is_judged_by_the_value_that_the_command_will_see() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
+async fn plan_mode_reads_and_changes_nothing() {
+    let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
+    if support.landlock == 0 {
+        return crate::skipped::skipped("plan_mode_reads_and_changes_nothing", &format!("the kernel has {support:?}"));
+    }
+    let bench = Bench::new();
+    std::fs::write(bench.path("a.txt"), "one\n").unwrap();
+    let asker = Answers::always(Decision::Once);
+    let (gate, ctx) = real(&bench, Mode::Plan, &asker);
+    let made = bench.path("made").display().to_string();
+    let line = |line: &str| serde_json::json!({ "command": line }).to_string();
+    for (tool, args, outcome, said) in [
+        ("read_file", r#"{"path":"a.txt"}"#.to_owned(), Outcome::Ok, "one"),
+        ("terminal", line("cat a.txt"), Outcome::Ok, "one"),
+        ("write_file", r#"{"path":"b.txt","content":"x"}"#.to_owned(), Outcome::Denied, "say what you would change"),
+        ("patch", r#"{"path":"a.txt","old_string":"one","new_string":"two"}"#.to_owned(), Outcome::Denied, "plan mode"),
+        ("terminal", line(&format!("echo x > {made}")), Outcome::Failed, "plan mode blocked"),
+        ("terminal", line("python3 -c 'open(\"made\",\"w\")'"), Outcome::Failed, "plan mode blocked"),
+    ] {
+        let body = gate.call(&call(tool, &args), ctx.clone(), mpsc::channel(8).0).await;
+        assert_eq!(body.outcome, outcome, "{tool} {args}: {}", body.content);
+        assert!(body.content.contains(said), "{tool} {args}: {}", body.content);
+    }
+    assert!(!bench.path("made").exists() && !bench.path("b.txt").exists());
+    assert_eq!(std::fs::read_to_string(bench.path("a.txt")).unwrap(), "one\n");
+    // Out of it, the same call runs.
+    gate.set_mode(Mode::Ask);
+    let body = gate.call(&call("terminal", &line(&format!("echo x > {made}"))), ctx, mpsc::channel(8).0).await;
+    assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
+}
+
+#[tokio::test]
+async fn review_mode_asks_about_each_edit_with_its_diff() {
+    let bench = Bench::new();
+    let asker = Answers::always(Decision::Once);
+    let (gate, ctx) = real(&bench, Mode::Review, &asker);
+    for (at, text) in ["one", "two"].iter().enumerate() {
+        let args = serde_json::json!({ "path": "a.txt", "content": format!("{text}\n") }).to_string();
+        let body = gate.call(&call("write_file", &args), ctx.clone(), mpsc::channel(8).0).await;
+        assert_eq!((body.outcome, asker.count()), (Outcome::Ok, at + 1), "{}", body.content);
+        let asked = asker.asked.lock().unwrap();
+        let question = asked.last().unwrap();
+        let Intent::Edit(edits) = &question.intent else { panic!("{:?}", question.intent) };
+        assert!(edits[0].diff.contains(text), "{}", edits[0].diff);
+        assert_eq!(question.verdict.reasons()[0].effect, crate::policy::decide::REVIEWED);
+    }
+    let body = gate.call(&call("read_file", r#"{"path":"a.txt"}"#), ctx.clone(), mpsc::channel(8).0).await;
+    assert_eq!((body.outcome, asker.count()), (Outcome::Ok, 2));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
 async fn only_a_person_runs_a_command_again_without_its_sandbox() {
     let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
     if support.landlock == 0 {
@@ -145,13 +197,13 @@ async fn only_a_person_runs_a_command_again_without_its_sandbox() {
     }
     let deny = |feedback: &str| Decision::Deny { feedback: feedback.into() };
     for (decision, mode, runs, said) in [
-        (Decision::Once, Mode::Manual, true, "the user allowed a rerun"),
-        (Decision::Once, Mode::Off, true, "the user allowed a rerun"),
-        (deny(""), Mode::Off, false, "the user keeps the sandbox"),
-        (deny("use another folder"), Mode::Manual, false, "use another folder"),
-        (Decision::NoOne, Mode::Off, false, "no one can approve here"),
-        (Decision::TimedOut, Mode::Manual, false, "no one answered"),
-        (Decision::Edited("echo x > other".into()), Mode::Off, false, "not allowed"),
+        (Decision::Once, Mode::Ask, true, "the user allowed a rerun"),
+        (Decision::Once, Mode::Yolo, true, "the user allowed a rerun"),
+        (deny(""), Mode::Yolo, false, "the user keeps the sandbox"),
+        (deny("use another folder"), Mode::Ask, false, "use another folder"),
+        (Decision::NoOne, Mode::Yolo, false, "no one can approve here"),
+        (Decision::TimedOut, Mode::Ask, false, "no one answered"),
+        (Decision::Edited("echo x > other".into()), Mode::Yolo, false, "not allowed"),
     ] {
         let mut bench = Bench::new();
         let mut config = (*bench.config).clone();
@@ -206,7 +258,7 @@ async fn what_no_mode_runs_does_not_run_again_either() {
     let asks = Arc::clone(&asker) as Arc<dyn Asker>;
     let mut rules = Rules::default();
     rules.hold([Permission::entry(Action::Deny, "touch *")]);
-    let gate = Gate::new(Arc::new(bench.dispatch.clone()), rules, Mode::Off, Arc::clone(&ctx.world), asks);
+    let gate = Gate::new(Arc::new(bench.dispatch.clone()), rules, Mode::Yolo, Arc::clone(&ctx.world), asks);
     let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
     let call = call("terminal", r#"{"command":"touch made"}"#);
     let intent = Intent::Command { line: "touch made".into(), cwd: folder(&ctx), background: false };
@@ -246,7 +298,7 @@ async fn what_the_model_passed_is_looked_at_again_before_it_runs() {
             Ok(Opinion::Approve)
         };
         let asker = Answers::reviewed(|_| Decision::Deny { feedback: String::new() }, opinion);
-        let (gate, ctx) = real(&bench, Mode::Smart, &asker);
+        let (gate, ctx) = real(&bench, Mode::Auto, &asker);
         let body =
             gate.call(&call("terminal", r#"{"command":"rm -rf node_modules/a"}"#), ctx, mpsc::channel(8).0).await;
         if moves {
@@ -277,7 +329,7 @@ async fn what_a_person_lets_run_without_the_sandbox_is_looked_at_again() {
         false => Decision::Deny { feedback: String::new() },
     };
     let asker = Answers::new(answer);
-    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let (gate, ctx) = real(&bench, Mode::Ask, &asker);
     let spec = bench.dispatch.registry().snapshot().get("terminal").unwrap().spec().clone();
     let call = call("terminal", r#"{"command":"rm -rf build/x"}"#);
     let intent = Intent::Command { line: "rm -rf build/x".into(), cwd: folder(&ctx), background: false };
@@ -303,7 +355,7 @@ async fn a_command_that_was_allowed_is_allowed_in_its_folder_only() {
         let exact = |one: &&crate::policy::Proposal| one.grant.width == crate::policy::Width::Command;
         approval.proposals.iter().find(exact).map_or(Decision::Once, |one| Decision::Grant(one.grant.clone()))
     });
-    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let (gate, ctx) = real(&bench, Mode::Ask, &asker);
     for (folder, line, questions) in [
         ("", "rm -rf build *.o", 1),
         ("", "rm -rf build *.o", 1),
@@ -326,7 +378,7 @@ async fn typed_text_is_judged_where_its_reader_is_and_by_what_it_is() {
     let bench = Bench::new();
     bench.write("deep/inner/x", "");
     let asker = Answers::no();
-    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let (gate, ctx) = real(&bench, Mode::Ask, &asker);
     let run = async |name: &str, args: serde_json::Value| {
         let body = gate.call(&call(name, &args.to_string()), ctx.clone(), mpsc::channel(64).0).await;
         (body.outcome, serde_json::from_str::<serde_json::Value>(&body.content).unwrap())
@@ -404,7 +456,7 @@ async fn neither_hooks_nor_the_question_are_told_a_secret_and_the_call_keeps_it(
         let dispatch =
             Arc::new(bench.dispatch.clone().with_hooks(Arc::clone(&hook) as Arc<dyn crate::tools::hook::Hooks>));
         let asks = Arc::clone(&asker) as Arc<dyn Asker>;
-        let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asks);
+        let gate = Gate::new(dispatch, Rules::default(), Mode::Ask, Arc::clone(&ctx.world), asks);
         // A recursive delete, so that it is a question; what it echoes shows what it ran with.
         let args = r#"{"command":"rm -rf gone; echo SECRET > kept"}"#;
         let body = gate.call(&call("terminal", args), ctx, mpsc::channel(8).0).await;
@@ -430,7 +482,7 @@ async fn what_hooks_block_and_why_a_call_did_not_run_stands_in_the_log() {
     let ctx = bench.ctx();
     let asks = Answers::always(Decision::Deny { feedback: "keep it".into() }) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone().with_hooks(hook));
-    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, Arc::clone(&ctx.world), asks);
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Ask, Arc::clone(&ctx.world), asks);
     let gate = gate.with_log(store.clone());
     for line in ["echo blocked", "rm -rf build"] {
         let args = serde_json::json!({ "command": line }).to_string();
@@ -457,7 +509,7 @@ async fn edits_beyond_what_the_sandbox_leaves_open_ask_in_every_mode() {
         config.sandbox.mode = mode;
         bench.config = Arc::new(config);
         let asker = Answers::no();
-        let (gate, ctx) = real(&bench, Mode::Off, &asker);
+        let (gate, ctx) = real(&bench, Mode::Yolo, &asker);
         let args = serde_json::json!({ "path": path, "content": "x" }).to_string();
         let body = gate.call(&call("write_file", &args), ctx, mpsc::channel(8).0).await;
         assert_eq!((asker.count() == 1, bench.path(path).exists()), (asks, !asks), "{mode:?} {path}: {}", body.content);
@@ -475,7 +527,7 @@ async fn a_search_leaves_out_what_a_rule_closes_and_asks_for_a_secret_that_it_na
         bench.write(name, "needle\n");
     }
     let asker = Answers::always(Decision::Once);
-    let (gate, ctx) = real(&bench, Mode::Manual, &asker);
+    let (gate, ctx) = real(&bench, Mode::Ask, &asker);
     let line = |action, text: &str| {
         let on = crate::policy::permissions::subject(text).unwrap();
         crate::policy::permissions::Permission::new(action, on)

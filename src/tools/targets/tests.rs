@@ -62,7 +62,7 @@ impl Here {
 
     fn look(&self, line: &str) -> Found {
         let (intent, world) = (self.intent(line), self.world());
-        let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+        let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
         assert!(matches!(verdict, Verdict::Ask(_) | Verdict::AskAlways(_)), "{line}: {verdict:?}");
         let found = Mutex::default();
         look(&intent, &verdict, &self.cwd, Times { count: SOON, git: SOON }, &world, &found);
@@ -103,7 +103,7 @@ fn counts_what_a_delete_would_touch() {
     std::fs::write(cwd.join(".gitignore"), "build/\n").unwrap();
     let world = LocalWorld::new("/home/alice".into(), "/home/alice/.hermes".into());
     let intent = Intent::Command { line: "rm -rf build ./gone".into(), cwd: cwd.clone(), background: false };
-    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+    let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
     assert_eq!(verdict.name(), "ask");
     let found = Mutex::default();
     look(&intent, &verdict, &cwd, Times { count: SOON, git: SOON }, &world, &found);
@@ -284,7 +284,7 @@ fn a_link_that_turns_is_a_difference_and_what_goes_is_none() {
     here.write("build/a", "1").write("x.o", "1").write("y.o", "1");
     let world = here.world();
     let intent = here.intent("rm -rf build x.o *.o");
-    let verdict = decide(&intent, &Rules::default(), Mode::Manual, &world);
+    let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
     let before = resolved_paths(&intent, &verdict, &here.cwd, &world);
     assert_eq!(before.len(), 4, "{before:?}");
     std::fs::remove_file(here.cwd.join("y.o")).unwrap();

@@ -96,7 +96,7 @@ fn a_question_without_choices_is_a_field() {
 #[test]
 fn while_a_turn_runs_the_key_that_stops_it_is_the_last_hint_to_go() {
     use crate::policy::Mode;
-    for mode in [Mode::Manual, Mode::Smart, Mode::Off] {
+    for mode in [Mode::Ask, Mode::Auto, Mode::Yolo] {
         for columns in 40..140 {
             let mut model = busy();
             model.mouse_captured = false;

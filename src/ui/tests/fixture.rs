@@ -41,7 +41,7 @@ pub fn in_skin(skin: &str) -> Model {
         title: Some("fix the flaky resume test".into()),
         model: "anthropic:claude-sonnet".into(),
         effort: Effort::High,
-        mode: Mode::Manual,
+        mode: Mode::Ask,
         cwd: "~/src/app".into(),
         place: "local".into(),
         unavailable: Default::default(),

@@ -103,7 +103,7 @@ impl Half {
 /// What the gate says of a line of alice's project.
 pub fn judge(line: &str) -> Verdict {
     let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
-    decide(&intent, &Rules::default(), Mode::Manual, &MACHINE)
+    decide(&intent, &Rules::default(), Mode::Ask, &MACHINE)
 }
 
 /// Both halves judged: lines, and those that are judged wrongly.

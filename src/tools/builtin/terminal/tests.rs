@@ -37,6 +37,7 @@ fn desk() -> Desk {
         cwd: Arc::new(Mutex::new(root.clone())),
         workspace: root.clone(),
         unconfined: false,
+        read_only: false,
         closed: Default::default(),
         exec,
         world: Arc::new(Here::new(root.clone(), || {})),

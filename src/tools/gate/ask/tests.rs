@@ -104,7 +104,7 @@ fn waits_in(
     let ctx = bench.ctx();
     let asker = Arc::clone(&person) as Arc<dyn Asker>;
     let dispatch = Arc::new(bench.dispatch.clone());
-    let gate = Gate::new(dispatch, Rules::default(), Mode::Manual, around(Arc::clone(&ctx.world)), asker);
+    let gate = Gate::new(dispatch, Rules::default(), Mode::Ask, around(Arc::clone(&ctx.world)), asker);
     Waits { bench, gate: Arc::new(gate), ctx, person, asked, found }
 }
 

@@ -1,0 +1,88 @@
+//! What a mode makes of a verdict: plan and review are stricter than the rules, yolo is looser.
+
+use super::Decided;
+use crate::policy::{Intent, Mode, Verdict, Why};
+
+/// The class of an edit that only the mode asks about. A rule or a grant answers it.
+pub const REVIEWED: &str = "edit in review mode";
+/// The class of what a mode that changes nothing holds back.
+pub const PLANNING: &str = "plan mode";
+
+/// An edit that nothing else asks about, in a mode in which each is looked at.
+pub(super) fn reviewed(mode: Mode, verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Allow(_) if mode == Mode::Review => Verdict::Ask(vec![why(REVIEWED, "each edit is asked about")]),
+        other => other,
+    }
+}
+
+/// The verdict as it counts in a mode.
+pub(super) fn applied(mode: Mode, intent: &Intent, verdict: Verdict, rules: Vec<String>) -> Decided {
+    match (mode, verdict) {
+        (Mode::Yolo, Verdict::Ask(why)) => Decided { verdict: Verdict::Allow(why), rules, unasked: true },
+        (Mode::Plan, verdict) => planning(intent, verdict, rules),
+        (_, verdict) => Decided { verdict, rules, unasked: false },
+    }
+}
+
+/// Nothing is changed: an edit is refused, and what cannot be held read-only asks. A command is (`tools::confine`).
+fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>) -> Decided {
+    let verdict = match (intent, verdict) {
+        (Intent::Edit(_), Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_)) => {
+            rules = vec![PLANNING.to_owned()];
+            let text = "plan mode changes nothing; say what you would change, and go on once the user leaves plan mode";
+            Verdict::DeniedByRule(why(PLANNING, text))
+        }
+        (Intent::Input { .. } | Intent::Remote { .. }, Verdict::Allow(_)) => {
+            Verdict::Ask(vec![why(PLANNING, "it may change something, which plan mode cannot tell")])
+        }
+        (_, verdict) => verdict,
+    };
+    Decided { verdict, rules, unasked: false }
+}
+
+fn why(effect: &str, text: &str) -> Why {
+    Why { effect: effect.into(), text: text.into(), span: 0..0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::decide::explain;
+    use crate::policy::permissions::Permission;
+    use crate::policy::rule::Action;
+    use crate::policy::testing::ALICE;
+    use crate::policy::{EditIntent, Rules};
+    use std::path::Path;
+
+    #[test]
+    fn each_mode_answers_in_its_way() {
+        let cwd = Path::new("/home/alice/project");
+        let edit =
+            |path: &str| Intent::Edit(vec![EditIntent { path: path.into(), diff: String::new(), removes: false }]);
+        let line = |line: &str| Intent::Command { line: line.into(), cwd: cwd.into(), background: false };
+        let remote =
+            Intent::Remote { server: "git".into(), tool: "mcp__git__log".into(), args: "{}".into(), claims: vec![] };
+        let typed = Intent::Input { process: "1".into(), text: "x".into() };
+        let own = edit("/home/alice/project/a.rs");
+        let outside = edit("/home/alice/other/a.rs");
+        let mut allowed = Rules::default();
+        allowed.hold([Permission::entry(Action::Allow, REVIEWED)]);
+        let none = Rules::default();
+        for (intent, rules, wants) in [
+            (&own, &none, ["denied-by-rule", "ask", "allow", "allow", "allow"]),
+            (&own, &allowed, ["denied-by-rule", "allow", "allow", "allow", "allow"]),
+            (&outside, &none, ["denied-by-rule", "ask", "ask", "ask", "allow"]),
+            (&line("ls"), &none, ["allow", "allow", "allow", "allow", "allow"]),
+            (&line("rm -rf build"), &none, ["ask", "ask", "ask", "ask", "allow"]),
+            (&line("rm -rf /"), &none, ["refuse", "refuse", "refuse", "refuse", "refuse"]),
+            (&remote, &none, ["ask", "ask", "ask", "ask", "allow"]),
+            (&Intent::Read("/home/alice/project/a.rs".into()), &none, ["allow"; 5]),
+            (&Intent::Talk, &none, ["allow"; 5]),
+        ] {
+            let got = Mode::ALL.map(|mode| explain(intent, cwd, rules, mode, &ALICE).verdict.name());
+            assert_eq!(got, wants, "{intent:?}");
+        }
+        assert_ne!(explain(&typed, cwd, &none, Mode::Plan, &ALICE).verdict.name(), "allow");
+    }
+}
