@@ -1,5 +1,7 @@
 //! The house rules as tests: what may use what, how long a file may be, what may not stand in it.
 
+mod app;
+
 use crate::sources::{fail_on, root, sources};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};

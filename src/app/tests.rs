@@ -9,9 +9,8 @@ use crate::config::keymap::{Code, Key, Keymap};
 use crate::config::skin::Appearance;
 use crate::config::theme::ColorDepth;
 use crate::exec::{ProcessId, ProcessInfo, ProcessState, Vitals};
-use crate::llm::Effort;
 use crate::policy::Mode;
-use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin, SessionInfo};
+use crate::protocol::{AgentEvent, Body, Effort, Item, ItemId, Origin, SessionInfo};
 use std::sync::{Arc, LazyLock};
 
 /// Keys of a script: characters, and `<ret>`, `<C-x>`, `<A-left>` and the like.

@@ -8,7 +8,6 @@ use crate::app::effect::Effect;
 use crate::app::input::edit;
 use crate::app::input::keys::Press;
 use crate::app::model::Model;
-use crate::app::model::approvals::Entry;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged, Modal, QuestionModal, Read};
 use crate::policy::{Approval, Decision, Intent};
 use crate::protocol::{AgentCommand, Question};
@@ -21,11 +20,7 @@ const END: u16 = 10_000;
 /// A key for the approval modal on top.
 pub fn approval_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Approval(mut modal)) = model.tab.modals.pop() else { return };
-    let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
-        Entry::Approval(approval) if approval.id == modal.id => Some(approval.clone()),
-        _ => None,
-    });
-    let Some(approval) = entry else { return };
+    let Some(approval) = model.tab.approvals.approval(modal.id).cloned() else { return };
     let id = modal.id;
     let edited = matches!(modal.stage, ApprovalStage::ConfirmingEdit(..));
     modal.stray = false;
@@ -230,11 +225,7 @@ fn write(modal: &mut ApprovalModal, press: Press) -> Option<Decision> {
 /// A key for the question modal on top.
 pub fn question_key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Question(mut modal)) = model.tab.modals.pop() else { return };
-    let entry = model.tab.approvals.entries.iter().find_map(|entry| match entry {
-        Entry::Question(question) if question.id == modal.id => Some(question.clone()),
-        _ => None,
-    });
-    let Some(question) = entry else { return };
+    let Some(question) = model.tab.approvals.question(modal.id).cloned() else { return };
     let id = modal.id;
     let closes = press.action == Some(Action::Close);
     let leaves = closes && (modal.text.is_none() || question.choices.is_empty());

@@ -1,8 +1,8 @@
 //! The card of a policy that someone changed on disk: what is different, and two answers. Until one is given nothing
 //! passes by a rule or mode.
 
-use super::QUIET;
 use super::inert;
+use super::inert::QUIET;
 use crate::app::action::Action;
 use crate::app::effect::{Effect, ServerOrder};
 use crate::app::input::composer;

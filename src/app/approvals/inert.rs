@@ -19,22 +19,8 @@ pub fn hidden(model: &Model) -> bool {
 /// The screen grew large enough to show modals: their quiet begins anew.
 pub fn seen_again(model: &mut Model) {
     let until = model.now + QUIET;
-    for modal in &mut model.tab.modals {
-        match modal {
-            Modal::Approval(modal) => modal.inert_until = until,
-            Modal::Question(modal) => modal.inert_until = until,
-            Modal::Trust(modal) => modal.inert_until = until,
-            Modal::PolicyChanged(modal) => modal.inert_until = until,
-            Modal::Confirm(modal) if modal.inert_until > 0 => modal.inert_until = until,
-            Modal::Input(modal) if modal.inert_until > 0 => modal.inert_until = until,
-            Modal::Picker(_)
-            | Modal::Sessions(_)
-            | Modal::Rewind(_)
-            | Modal::Text(_)
-            | Modal::Confirm(_)
-            | Modal::Quit(_)
-            | Modal::Input(_) => {}
-        }
+    for inert_until in model.tab.modals.iter_mut().filter_map(Modal::inert_until) {
+        *inert_until = until;
     }
 }
 
@@ -55,15 +41,9 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
     if masked && (back || edit::printable(press.key).is_some()) {
         return false;
     }
-    let until = match model.tab.modals.last_mut() {
-        Some(Modal::Approval(modal)) => &mut modal.inert_until,
-        Some(Modal::Question(modal)) => &mut modal.inert_until,
-        Some(Modal::Trust(modal)) => &mut modal.inert_until,
-        Some(Modal::PolicyChanged(modal)) => &mut modal.inert_until,
-        Some(Modal::Confirm(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
-        Some(Modal::Input(modal)) if modal.inert_until > 0 => &mut modal.inert_until,
+    let Some(until) = model.tab.modals.last_mut().and_then(Modal::inert_until) else {
         // what cannot be seen takes no key at all
-        _ => return too_small,
+        return too_small;
     };
     if *until <= now && !too_small {
         return false;

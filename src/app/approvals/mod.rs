@@ -124,10 +124,8 @@ pub fn open(model: &mut Model, id: EntryId, inert_until: i64) {
 
 /// Tells the agent when the person begins to write in a question and when they end: its time stands still meanwhile.
 pub fn tell_writing(model: &mut Model, out: &mut Vec<Effect>) {
-    let writing = match model.tab.modals.last() {
-        Some(Modal::Approval(modal)) if modal.is_written() => Some(modal.id),
-        _ => None,
-    };
+    let approval = if let Some(Modal::Approval(modal)) = model.tab.modals.last() { Some(modal) } else { None };
+    let writing = approval.filter(|modal| modal.is_written()).map(|modal| modal.id);
     let before = std::mem::replace(&mut model.tab.approvals.writing, writing);
     if before != writing {
         let told = [before.map(|id| (id, false)), writing.map(|id| (id, true))];
@@ -147,7 +145,18 @@ pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
     let writes = match model.tab.modals.last() {
         Some(Modal::Approval(modal)) => modal.is_written(),
         Some(Modal::Question(modal)) => modal.text.as_ref().is_some_and(|text| !text.is_empty()),
-        _ => true,
+        Some(
+            Modal::Picker(_)
+            | Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Input(_)
+            | Modal::Trust(_)
+            | Modal::PolicyChanged(_)
+            | Modal::Quit(_),
+        )
+        | None => return,
     };
     let here = model.tab.modals.last().and_then(modal_entry);
     let ids: Vec<EntryId> = model.tab.approvals.entries.iter().map(Entry::id).collect();

@@ -33,10 +33,8 @@ pub fn drawn(model: &mut Model) {
 /// What the frame tells from how far an approval was read: all of it, and something folded. A frame that changes it says
 /// so only in the next one.
 pub fn reading(model: &Model) -> Option<(bool, bool)> {
-    match model.tab.modals.last() {
-        Some(Modal::Approval(modal)) => Some((modal.read.whole, modal.read.folded)),
-        _ => None,
-    }
+    let Some(Modal::Approval(modal)) = model.tab.modals.last() else { return None };
+    Some((modal.read.whole, modal.read.folded))
 }
 
 /// All that an open question's call would touch is known now.

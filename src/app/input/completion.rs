@@ -10,9 +10,8 @@ use crate::app::model::Model;
 use crate::app::model::composer::{Completion, CompletionItem};
 use crate::app::msg::FoundPath;
 use crate::config::keymap::Context;
-use crate::config::schema;
-use crate::llm::Effort;
-use crate::protocol::Level;
+use crate::config::schema::{BUSY, INDICATORS};
+use crate::protocol::{Effort, Level};
 use tui_textarea::CursorMove;
 
 /// Rows of the popup at most.
@@ -97,8 +96,8 @@ fn arguments(model: &Model, command: &str, typed: &str) -> Vec<CompletionItem> {
     let pairs: Vec<(String, String)> = match entry.action {
         Action::Effort => EFFORTS.iter().map(|(name, _)| ((*name).to_owned(), String::new())).collect(),
         Action::ViMode | Action::StatusBar => words(&["on", "off"]),
-        Action::Busy => words(schema::BUSY),
-        Action::Indicator => words(schema::INDICATORS),
+        Action::Busy => words(BUSY),
+        Action::Indicator => words(INDICATORS),
         Action::Export => words(&["md", "jsonl", "html", "sharegpt"]),
         Action::ProviderKey => model.choices.iter().map(|choice| (choice.provider.clone(), String::new())).collect(),
         Action::SkinPicker => model.appearance.skins.clone(),

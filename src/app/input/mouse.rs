@@ -46,9 +46,10 @@ fn wheel(model: &mut Model, out: &mut Vec<Effect>, event: Mouse, steps: i16) {
     let under = pane(model, event);
     if !model.tab.modals.is_empty() {
         // What stands above a docked question is read to answer it.
-        return match under.filter(|_| model.layout.docked) {
-            Some(pane @ (Pane::Conversation | Pane::Terminal)) => scroll::by(model, out, pane, rows),
-            _ => modals::wheel(model, out, i32::from(steps)),
+        let reads = under.filter(|pane| model.layout.docked && matches!(pane, Pane::Conversation | Pane::Terminal));
+        return match reads {
+            Some(pane) => scroll::by(model, out, pane, rows),
+            None => modals::wheel(model, out, i32::from(steps)),
         };
     }
     let pane = under.unwrap_or(model.tab.focus);
@@ -108,9 +109,10 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
     let hit = model.layout.targets.iter().rev().find(|(area, _)| area.contains(event.column, event.row));
     let hit = hit.map(|(_, hit)| hit.clone());
     if !model.tab.modals.is_empty() {
-        match hit {
-            Some(Hit::ModalRow(row)) => modals::click(model, out, row),
-            _ => begin(model, event, grain),
+        if let Some(Hit::ModalRow(row)) = hit {
+            modals::click(model, out, row);
+        } else {
+            begin(model, event, grain);
         }
         return;
     }

@@ -39,10 +39,11 @@ pub fn told(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
     }
     // A list that is open shows what is, not what was when it was opened.
     for modal in &mut model.tab.modals {
-        match modal {
-            Modal::Text(text) if text.title == PLUGINS => text.lines = plugin_lines(&model.extensions),
-            Modal::Text(text) if text.title == HOOKS => text.lines = hook_lines(&model.extensions),
-            _ => {}
+        let Modal::Text(text) = modal else { continue };
+        if text.title == PLUGINS {
+            text.lines = plugin_lines(&model.extensions);
+        } else if text.title == HOOKS {
+            text.lines = hook_lines(&model.extensions);
         }
     }
     out.push(ask(model));

@@ -196,7 +196,7 @@ mod tests {
     use crate::app::msg::{LoadReply, Msg};
     use crate::app::tests::{ready, script};
     use crate::app::update;
-    use crate::llm::Effort;
+    use crate::protocol::Effort;
 
     fn choice(provider: &str, model: &str, ready: bool) -> ModelChoice {
         ModelChoice { provider: provider.into(), model: model.into(), detail: "?".into(), ready }

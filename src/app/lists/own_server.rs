@@ -123,19 +123,24 @@ pub fn tried(
     outcome: Result<Server, ServerRefused>,
 ) {
     if let Err(ServerRefused::Other(why)) = outcome {
-        match model.tab.modals.last_mut().filter(|modal| is_server_field(modal)) {
-            Some(Modal::Input(input)) if input.busy => {
-                input.busy = false;
-                input.message = why;
-            }
-            _ => {}
+        if let Some(Modal::Input(input)) = model.tab.modals.last_mut().filter(|modal| is_server_field(modal))
+            && input.busy
+        {
+            input.busy = false;
+            input.message = why;
         }
         return;
     }
     let asked = |then: &InputThen| match then {
         InputThen::Server => key.is_empty(),
         InputThen::ServerKey(base_url) => *base_url == address,
-        _ => false,
+        InputThen::Title
+        | InputThen::Key(_)
+        | InputThen::ServerModel(_)
+        | InputThen::Find
+        | InputThen::Seek
+        | InputThen::Login(_)
+        | InputThen::Ask(_) => false,
     };
     if !answered(model, asked) {
         return;

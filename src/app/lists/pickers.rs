@@ -34,10 +34,8 @@ pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickIte
 
 /// The picker on top, when it is of this kind.
 pub fn top(model: &mut Model, kind: PickerKind) -> Option<&mut Picker> {
-    match model.tab.modals.last_mut() {
-        Some(Modal::Picker(picker)) if picker.kind == kind => Some(picker),
-        _ => None,
-    }
+    let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return None };
+    (picker.kind == kind).then_some(picker)
 }
 
 /// Gives a picker new rows; the query and, where it is still there, the selection stay.
@@ -201,7 +199,17 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Servers => return servers::switched(model, out, &value),
         PickerKind::Toolsets => return toolsets::switched(model, out, &value),
         PickerKind::Permissions => return permissions::chosen(model, &value),
-        _ => {}
+        PickerKind::Palette
+        | PickerKind::Help
+        | PickerKind::Model
+        | PickerKind::Served
+        | PickerKind::Skin
+        | PickerKind::Theme
+        | PickerKind::Provider
+        | PickerKind::Backends
+        | PickerKind::Inbox
+        | PickerKind::History
+        | PickerKind::Tabs => {}
     }
     model.tab.modals.pop();
     match kind {

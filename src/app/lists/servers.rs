@@ -194,15 +194,15 @@ pub fn note(model: &mut Model) {
         None => String::new(),
         Some(row) => {
             let shell = format!("in a shell: hermes mcp login {}", row.name);
-            let said = match row.state {
-                ServerState::NeedsLogin => &shell,
-                _ if row.why.is_empty() => &row.last_words,
-                _ => &row.why,
-            };
-            let switch = match row.state {
-                ServerState::NeedsLogin => enter("logs in"),
-                state if is_on(state) => enter("turns it off"),
-                _ => enter("turns it on"),
+            let needs_login = row.state == ServerState::NeedsLogin;
+            let reason = if row.why.is_empty() { &row.last_words } else { &row.why };
+            let said = if needs_login { &shell } else { reason };
+            let switch = if needs_login {
+                enter("logs in")
+            } else if is_on(row.state) {
+                enter("turns it off")
+            } else {
+                enter("turns it on")
             };
             let rest = if said.is_empty() { format!("details: /mcp {}", row.name) } else { said.clone() };
             if switch.is_empty() { rest } else { format!("{switch} · {rest}") }

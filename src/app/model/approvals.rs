@@ -1,7 +1,7 @@
 //! Open questions: approvals and questions of the model. They never expire.
 
 use crate::policy::{Approval, ApprovalId};
-use crate::protocol::Question;
+use crate::protocol::{Question, QuestionId};
 
 /// Everything that waits for the person, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,11 +15,29 @@ pub struct Inbox {
     pub writing: Option<ApprovalId>,
 }
 
+impl Inbox {
+    /// An approval that still waits.
+    pub fn approval(&self, id: ApprovalId) -> Option<&Approval> {
+        self.entries.iter().find_map(|entry| match entry {
+            Entry::Approval(approval) => (approval.id == id).then_some(&**approval),
+            Entry::Question(_) => None,
+        })
+    }
+
+    /// A question of the model that still waits.
+    pub fn question(&self, id: QuestionId) -> Option<&Question> {
+        self.entries.iter().find_map(|entry| match entry {
+            Entry::Question(question) => (question.id == id).then_some(question),
+            Entry::Approval(_) => None,
+        })
+    }
+}
+
 /// Which question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryId {
     Approval(ApprovalId),
-    Question(crate::protocol::QuestionId),
+    Question(QuestionId),
 }
 
 /// One open question.

@@ -26,6 +26,21 @@ pub enum Modal {
     Quit(QuitModal),
 }
 
+impl Modal {
+    /// Until when it takes no key, of those that opened by themselves.
+    pub fn inert_until(&mut self) -> Option<&mut i64> {
+        match self {
+            Modal::Approval(modal) => Some(&mut modal.inert_until),
+            Modal::Question(modal) => Some(&mut modal.inert_until),
+            Modal::Trust(modal) => Some(&mut modal.inert_until),
+            Modal::PolicyChanged(modal) => Some(&mut modal.inert_until),
+            Modal::Confirm(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
+            Modal::Input(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
+            Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
+        }
+    }
+}
+
 /// What becomes of each command that runs when the program is left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuitModal {

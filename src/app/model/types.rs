@@ -1,10 +1,9 @@
 //! Types of other rooms that the model holds, by one name for the view.
 
 pub use crate::exec::{Exit, ExitReason, LogState, Origin, ProcessId, ProcessInfo, ProcessState};
-pub use crate::llm::Effort;
 pub use crate::protocol::{
-    Fate, FileBack, FileKind, LeftOut, Level, Meter, Question, QuestionId, RanCommands, RewindPoint, RewindPreview,
-    SessionInfo, Todo, TodoStatus, Who,
+    Effort, Fate, FileBack, FileKind, LeftOut, Level, Meter, Question, QuestionId, RanCommands, RewindPoint,
+    RewindPreview, SessionInfo, Todo, TodoStatus, Who,
 };
 pub use crate::store::SessionRow;
 pub use crate::text::{Place, Snapshot};

@@ -3,6 +3,7 @@
 use crate::app::action::Action;
 use crate::app::input::{focus, hint};
 use crate::app::model::modal::{InputModal, InputThen, Modal};
+use crate::app::model::transcript::CellKind;
 use crate::app::model::transcript::{CellId, Find, Position};
 use crate::app::model::{Model, Pane};
 use crate::protocol::Level;
@@ -49,11 +50,8 @@ fn hits(model: &Model, query: &str) -> Vec<CellId> {
     cells.map(|cell| cell.id).collect()
 }
 
-fn target(kind: &crate::app::model::transcript::CellKind) -> &str {
-    match kind {
-        crate::app::model::transcript::CellKind::Tool(tool) => &tool.target,
-        _ => "",
-    }
+fn target(kind: &CellKind) -> &str {
+    if let CellKind::Tool(tool) = kind { &tool.target } else { "" }
 }
 
 fn show(model: &mut Model) {

@@ -35,12 +35,8 @@ pub fn text_delta(model: &mut Model, delta: &str) {
 pub fn thought(model: &mut Model, reasoning: Option<CellId>) -> Thinking {
     let now = model.now;
     let Some(cell) = reasoning.and_then(|id| model.tab.transcript.cell(id)) else { return Thinking::Unknown };
-    let CellKind::Reasoning { time: Thinking::Since(_), .. } = cell.kind else {
-        return match cell.kind {
-            CellKind::Reasoning { time, .. } => time,
-            _ => Thinking::Unknown,
-        };
-    };
+    let CellKind::Reasoning { time, .. } = cell.kind else { return Thinking::Unknown };
+    let Thinking::Since(_) = time else { return time };
     let mut ended = Thinking::Unknown;
     cell.change(|kind| {
         if let CellKind::Reasoning { time, .. } = kind {

@@ -58,9 +58,9 @@ pub fn is_quiet(model: &mut Model) -> bool {
 }
 
 fn modal(model: &mut Model) -> Option<&mut RewindModal> {
-    model.tab.modals.iter_mut().rev().find_map(|modal| match modal {
-        Modal::Rewind(modal) => Some(&mut **modal),
-        _ => None,
+    model.tab.modals.iter_mut().rev().find_map(|modal| {
+        let Modal::Rewind(modal) = modal else { return None };
+        Some(&mut **modal)
     })
 }
 

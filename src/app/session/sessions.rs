@@ -138,10 +138,7 @@ pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
 }
 
 fn browser(model: &mut Model) -> Option<&mut SessionBrowser> {
-    match model.tab.modals.last_mut() {
-        Some(Modal::Sessions(browser)) => Some(browser),
-        _ => None,
-    }
+    if let Some(Modal::Sessions(browser)) = model.tab.modals.last_mut() { Some(browser) } else { None }
 }
 
 fn ask(model: &mut Model, out: &mut Vec<Effect>) {

@@ -130,9 +130,9 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
 
 /// `/retry`: the last prompt of the session is sent again.
 pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
-    let last = model.tab.transcript.cells.iter().rev().find_map(|cell| match &cell.kind {
-        CellKind::User { text, images, origin: Origin::Person } => Some((text.clone(), *images)),
-        _ => None,
+    let last = model.tab.transcript.cells.iter().rev().find_map(|cell| {
+        let CellKind::User { text, images, origin: Origin::Person } = &cell.kind else { return None };
+        Some((text.clone(), *images))
     });
     let refused = match (&last, is_running(model)) {
         (_, true) => "a turn is running: stop it first, then /retry",

@@ -38,10 +38,7 @@ pub fn is_asking(model: &Model, process: &ProcessId) -> bool {
 }
 
 fn of(modal: &Modal) -> Option<AskId> {
-    match modal {
-        Modal::Input(InputModal { then: InputThen::Ask(id), .. }) => Some(*id),
-        _ => None,
-    }
+    if let Modal::Input(InputModal { then: InputThen::Ask(id), .. }) = modal { Some(*id) } else { None }
 }
 
 /// Opens the oldest question that was not put aside, when nothing else is open. It is inert until keys are quiet. A program

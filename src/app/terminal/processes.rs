@@ -229,8 +229,10 @@ fn exited(model: &mut Model, info: ProcessInfo) {
             ExitReason::HungUp => (Level::Warning, " when the window was closed".to_owned()),
             // By a person's hand, or the agent's: nothing to warn of.
             ExitReason::Killed | ExitReason::Stopped => (Level::Info, String::new()),
-            _ if exit.code == 0 => (Level::Info, ": exit 0".to_owned()),
-            _ => (Level::Warning, format!(": exit {}", exit.code)),
+            ExitReason::Exited | ExitReason::Signalled | ExitReason::TimedOut | ExitReason::Unwatched => {
+                let level = if exit.code == 0 { Level::Info } else { Level::Warning };
+                (level, format!(": exit {}", exit.code))
+            }
         };
         model.notices.add(model.now, level, format!("{} exited{how}", short(&command)));
     }

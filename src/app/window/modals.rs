@@ -348,12 +348,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         // a click only selects: an answer takes a key
         Some(Modal::Approval(modal)) if modal.inert_until <= quiet => {
             let id = modal.id;
-            let choices = model.tab.approvals.entries.iter().find_map(|entry| match entry {
-                crate::app::model::approvals::Entry::Approval(approval) if approval.id == id => {
-                    Some(choices::choices(approval))
-                }
-                _ => None,
-            });
+            let choices = model.tab.approvals.approval(id).map(choices::choices);
             let choice = choices::GRID.get(row).copied();
             if let Some(choice) = choice.filter(|choice| choices.is_some_and(|choices| choices.contains(choice))) {
                 modal.selected = choice;
@@ -406,8 +401,6 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
 
 /// The result of a tried or stored key, for the field that waits for it.
 pub fn key_field<'a>(model: &'a mut Model, provider: &str) -> Option<&'a mut InputModal> {
-    match model.tab.modals.last_mut() {
-        Some(Modal::Input(input)) if input.then == InputThen::Key(provider.to_owned()) => Some(input),
-        _ => None,
-    }
+    let Some(Modal::Input(input)) = model.tab.modals.last_mut() else { return None };
+    (input.then == InputThen::Key(provider.to_owned())).then_some(input)
 }

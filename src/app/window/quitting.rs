@@ -57,14 +57,14 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
         None => turn,
         Some(id) => running.contains(id),
     };
-    let over = match model.tab.modals.last_mut() {
-        Some(Modal::Quit(modal)) => {
-            modal.rows.retain(is_open);
-            modal.selected = modal.selected.min(modal.rows.len().saturating_sub(1));
-            modal.rows.is_empty()
-        }
-        Some(Modal::Confirm(Confirm { then: ConfirmThen::Quit, .. })) => !turn && running.is_empty(),
-        _ => false,
+    let top = model.tab.modals.last_mut();
+    let over = if let Some(Modal::Quit(modal)) = top {
+        modal.rows.retain(is_open);
+        modal.selected = modal.selected.min(modal.rows.len().saturating_sub(1));
+        modal.rows.is_empty()
+    } else {
+        let asks = matches!(top, Some(Modal::Confirm(Confirm { then: ConfirmThen::Quit, .. })));
+        asks && !turn && running.is_empty()
     };
     if over {
         model.tab.modals.pop();

@@ -4,8 +4,9 @@ use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
+use crate::config::DisplayConfig;
 use crate::config::keymap::Context;
-use crate::config::{DisplayConfig, schema};
+use crate::config::schema::{BUSY, INDICATORS};
 use crate::protocol::Level;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ fn word(model: &mut Model, command: &str, words: &[&'static str], now: &str, typ
 /// `/busy`: what Enter does while a turn runs.
 pub fn busy(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
     let now = model.config.display.busy_input_mode.clone();
-    let Some(mode) = word(model, "busy", schema::BUSY, &now, typed) else { return };
+    let Some(mode) = word(model, "busy", BUSY, &now, typed) else { return };
     display(model).busy_input_mode = mode.into();
     keep(out, "display.busy_input_mode", mode);
     let does = match mode {
@@ -48,7 +49,7 @@ pub fn busy(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
 /// `/indicator`: what moves while the model works.
 pub fn indicator(model: &mut Model, out: &mut Vec<Effect>, typed: &str) {
     let now = model.config.display.tui_status_indicator.clone();
-    let Some(kind) = word(model, "indicator", schema::INDICATORS, &now, typed) else { return };
+    let Some(kind) = word(model, "indicator", INDICATORS, &now, typed) else { return };
     display(model).tui_status_indicator = kind.into();
     keep(out, "display.tui_status_indicator", kind);
     model.notices.add(model.now, Level::Info, format!("indicator: {kind}"));

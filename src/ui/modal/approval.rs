@@ -41,10 +41,7 @@ struct Measured<'a> {
 }
 
 fn measure<'a>(model: &'a Model, state: &ApprovalModal, area: Rect) -> Option<Measured<'a>> {
-    let approval = model.tab.approvals.entries.iter().find_map(|entry| match entry {
-        Entry::Approval(approval) if approval.id == state.id => Some(&**approval),
-        _ => None,
-    })?;
+    let approval = model.tab.approvals.approval(state.id)?;
     let columns = WIDEST.min(area.width.saturating_sub(10)).max(area.width.min(24).saturating_sub(6));
     let room = usize::from(columns);
     let below = choices::below(model, approval, state, room);

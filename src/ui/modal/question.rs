@@ -5,7 +5,6 @@ use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::approvals::answers;
 use crate::app::input::hint;
-use crate::app::model::approvals::Entry;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::modal::QuestionModal;
 use crate::config::keymap::Context;
@@ -23,10 +22,7 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let question = model.tab.approvals.entries.iter().find_map(|entry| match entry {
-        Entry::Question(question) if question.id == state.id => Some(question),
-        _ => None,
-    })?;
+    let question = model.tab.approvals.question(state.id)?;
     let columns = 76.min(area.width.saturating_sub(10)).max(12);
     let room = usize::from(columns);
     let mut rows: Vec<(Row, Option<usize>)> = vec![(Row::blank(), None)];

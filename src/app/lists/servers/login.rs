@@ -28,20 +28,10 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 
 /// The field of a login, of this server or of any.
 fn field<'a>(model: &'a mut Model, name: Option<&str>) -> Option<&'a mut InputModal> {
-    model.tab.modals.iter_mut().find_map(|modal| match modal {
-        Modal::Input(input) => match &input.then {
-            InputThen::Login(server) if name.is_none_or(|name| name == server) => Some(input),
-            InputThen::Login(_)
-            | InputThen::Title
-            | InputThen::Key(_)
-            | InputThen::Server
-            | InputThen::ServerKey(_)
-            | InputThen::ServerModel(_)
-            | InputThen::Find
-            | InputThen::Ask(_)
-            | InputThen::Seek => None,
-        },
-        _ => None,
+    model.tab.modals.iter_mut().find_map(|modal| {
+        let Modal::Input(input) = modal else { return None };
+        let InputThen::Login(server) = &input.then else { return None };
+        name.is_none_or(|name| name == server).then_some(input)
     })
 }
 

@@ -38,7 +38,13 @@ impl Transcript {
         let goes_on = |cell: &Cell| match &cell.kind {
             CellKind::Assistant { text } if text.trim().is_empty() => Some(false),
             CellKind::Reasoning { text, .. } if !thoughts || text.trim().is_empty() => Some(false),
-            _ => (&like(cell)?.name == name).then_some(true),
+            CellKind::User { .. }
+            | CellKind::Told { .. }
+            | CellKind::Assistant { .. }
+            | CellKind::Reasoning { .. }
+            | CellKind::Tool(_)
+            | CellKind::Note { .. }
+            | CellKind::TurnEnd { .. } => (&like(cell)?.name == name).then_some(true),
         };
         let found = |(at, cell): (usize, &Cell)| goes_on(cell).map(|is_call| (at, is_call));
         let before = self.cells.iter().enumerate().take(at).rev().map_while(found);
@@ -52,16 +58,11 @@ impl Transcript {
 
 /// A call that may stand in a group.
 fn like(cell: &Cell) -> Option<&ToolCell> {
-    match &cell.kind {
-        CellKind::Tool(tool)
-            if tool.state == ToolState::Done(Outcome::Ok)
-                && TOOLS.contains(&&*tool.name)
-                && !tool.call_id.starts_with(PERSONS) =>
-        {
-            Some(tool)
-        }
-        _ => None,
-    }
+    let CellKind::Tool(tool) = &cell.kind else { return None };
+    let is_like = tool.state == ToolState::Done(Outcome::Ok)
+        && TOOLS.contains(&&*tool.name)
+        && !tool.call_id.starts_with(PERSONS);
+    is_like.then_some(tool)
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
                 lines.extend(around.map(|text| line(&format!("  {text}"), role)));
             }
         }
-        _ => {}
+        Body::Assistant(_) | Body::Tool(_) | Body::User { .. } | Body::Note { .. } => {}
     }
     lines
 }

@@ -27,7 +27,13 @@ pub fn process(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) | ProcessEvent::Exited(info) => {
             info.task.split(':').next().unwrap_or_default().to_owned()
         }
-        _ => String::new(),
+        ProcessEvent::Screen(..)
+        | ProcessEvent::Lines(..)
+        | ProcessEvent::Asks(_)
+        | ProcessEvent::AskClosed(..)
+        | ProcessEvent::Told(..)
+        | ProcessEvent::Gone(_)
+        | ProcessEvent::Found(..) => String::new(),
     };
     let has = |tab: &Tab, id: &ProcessId| tab.processes.rows.iter().any(|row| row.id == *id);
     let own = |tab: &Tab| tab.of.as_ref().is_some_and(|session| session.0 == task);
@@ -48,7 +54,14 @@ pub fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         StoreReply::Older { session, .. }
         | StoreReply::Draft { session: Some(session), .. }
         | StoreReply::Queue { session: Some(session), .. } => session.clone(),
-        _ => return update::store(model, out, reply),
+        StoreReply::Draft { session: None, .. }
+        | StoreReply::Queue { session: None, .. }
+        | StoreReply::Sessions { .. }
+        | StoreReply::Preview { .. }
+        | StoreReply::History(_)
+        | StoreReply::Uses(_)
+        | StoreReply::Failed(_)
+        | StoreReply::Opened { .. } => return update::store(model, out, reply),
     };
     match model.parked.iter().position(|tab| tab.of.as_ref() == Some(&session)) {
         Some(at) => behind(model, out, at, |model, out| update::store(model, out, reply)),
