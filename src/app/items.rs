@@ -3,7 +3,9 @@
 use super::model::Model;
 use super::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use super::{events, queue, sidebar};
-use crate::protocol::{AssistantBody, Body, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall};
+use crate::protocol::{
+    AssistantBody, Body, CallRow, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall,
+};
 use crate::text::readable::readable;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -178,6 +180,7 @@ struct Words {
     emoji: String,
     running: String,
     done: String,
+    row: CallRow,
 }
 
 fn words(model: &Model, name: &str) -> Words {
@@ -187,6 +190,7 @@ fn words(model: &Model, name: &str) -> Words {
         emoji: skin.or(known.map(|words| &words.emoji)).cloned().unwrap_or_else(|| "⚡".into()),
         running: known.map_or_else(|| name.to_owned(), |words| words.running.clone()),
         done: known.map_or_else(|| name.to_owned(), |words| words.done.clone()),
+        row: known.map(|words| words.row).unwrap_or_default(),
     }
 }
 
@@ -197,6 +201,7 @@ fn proposed(call: &ToolCall, words: &Words) -> ToolCell {
         emoji: words.emoji.clone(),
         verb: words.running.clone(),
         target: target(&call.args),
+        row: words.row,
         repaired: call.repaired,
         ..ToolCell::default()
     }
@@ -216,6 +221,7 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
         tool.emoji.clone_from(&words.emoji);
     }
     tool.verb.clone_from(&words.done);
+    tool.row = words.row;
     if !result.view.target.is_empty() {
         tool.target.clone_from(&result.view.target);
     }
