@@ -2,7 +2,7 @@
 
 mod app;
 
-use crate::sources::{fail_on, root, sources};
+use crate::sources::{fail_on, literals, root, sources};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -346,6 +346,64 @@ fn every_tool_file_is_in_the_list() {
         })
         .collect();
     fail_on("tools that were forgotten", faults);
+}
+
+/// Where the name of a tool may be written beside its own file, and why. What is to be known of a tool stands in its
+/// `ToolSpec`; who means one tool of all says so by its `NAME`.
+const TOOL_NAMES: &[(&str, &str)] = &[
+    ("tools/offer/toolset.rs", "the table of toolsets"),
+    ("policy/permissions/", "words of `permissions.yaml`, whose subjects are tools too"),
+    ("policy/decide/closed.rs", "the subject that closes files to a search"),
+    ("ui/modal/approval/grants.rs", "lines of `permissions.yaml` in words"),
+    ("plugins/hook.rs", "another program's names for ours, so that its matchers fit"),
+    ("llm/inner.rs", "the wrapper, whose name is known while it streams; `tool_call` has it from here"),
+    // The same words for something else.
+    ("app/action.rs", "`/todo`, another name of `/plan`"),
+    ("backends/modal.rs", "a terminal, and no pipes"),
+    ("config/held/shown.rs", "a section of the configuration"),
+    ("config/keymap.rs", "a context of keys"),
+    ("config/theme/file.rs", "a section of a theme"),
+    ("llm/text_calls.rs", "a fence that models write around a call"),
+    ("policy/shell/", "programs and their words"),
+    ("policy/taint.rs", "the program `patch`"),
+    ("report/doctor.rs", "the terminal that it runs in"),
+    ("term/reader.rs", "a thread"),
+    ("tools/input/alias.rs", "an argument"),
+    ("tools/input/alias/map.rs", "an argument"),
+    ("ui/hints.rs", "where a key leads"),
+];
+
+#[test]
+fn a_tool_is_named_only_in_its_file() {
+    let tools: Vec<String> = std::fs::read_dir(root().join("src/tools/builtin"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| name != "tests")
+        .collect();
+    assert!(tools.len() > 10, "the tools were not found: {tools:?}");
+    let (mut faults, mut used) = (Vec::new(), BTreeSet::new());
+    for source in sources() {
+        let path = source.path.to_str().unwrap();
+        for literal in literals(&source, false) {
+            let Some(tool) = tools.iter().find(|tool| **tool == literal.text) else { continue };
+            if path
+                .strip_prefix("tools/builtin/")
+                .and_then(|rest| rest.strip_prefix(tool.as_str()))
+                .is_some_and(|rest| rest.starts_with(['.', '/']))
+            {
+                continue;
+            }
+            match TOOL_NAMES.iter().find(|(known, _)| path.starts_with(known)) {
+                Some((known, _)) => drop(used.insert(*known)),
+                None => faults.push(format!("{path}:{}: {tool}", literal.line)),
+            }
+        }
+    }
+    fail_on("a tool is named outside of its file: make what is to be known of it a field of its spec", faults);
+    let idle: Vec<&str> = TOOL_NAMES.iter().map(|(known, _)| *known).filter(|known| !used.contains(known)).collect();
+    assert!(idle.is_empty(), "exceptions that name no tool: {idle:?}");
 }
 
 #[test]

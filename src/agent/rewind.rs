@@ -5,6 +5,7 @@ use crate::protocol::{
     Rewound, SessionId, Todo, ToolCall, Who,
 };
 use crate::store::{Blobs, Since, Store, StoreError};
+use crate::tools::builtin::todo;
 use crate::tools::file::diff::file_diff;
 use crate::tools::file::restore::{Back, Verdict, named, undoing};
 use crate::tools::file::restore_target::{Now, RestoreTarget};
@@ -221,12 +222,10 @@ fn line(text: &str) -> String {
 /// The plan as the last call of the conversation left it; `None` when that can't be told.
 pub fn plan(items: &[Item]) -> Option<Vec<Todo>> {
     let last = items.iter().rev().find_map(|item| match &item.body {
-        Body::Tool(tool) if tool.name == "todo" && tool.outcome == Outcome::Ok => Some(&tool.content),
+        Body::Tool(tool) if tool.name == todo::NAME && tool.outcome == Outcome::Ok => Some(&tool.content),
         _ => None,
     });
-    let Some(content) = last else { return Some(Vec::new()) };
-    let mut value: serde_json::Value = serde_json::from_str(content).ok()?;
-    serde_json::from_value(value.get_mut("todos")?.take()).ok()
+    last.map_or_else(|| Some(Vec::new()), |content| todo::plan_in(content))
 }
 
 /// The prompt of an item, to go back to the composer.

@@ -112,7 +112,7 @@ impl Turn {
                 self.guard.reset();
                 if go_on && !self.stopping { self.next_step() } else { self.finish(TurnEnd::Stopped) }
             }
-            Input::ToolFinished(body) => self.tool_finished(body),
+            Input::ToolFinished { body, repeats } => self.tool_finished(body, repeats),
             Input::Steered(said) => self.steered(said),
             Input::Stopped => self.stopped(),
             Input::Replied(_)
@@ -172,13 +172,16 @@ impl Turn {
         vec![Action::CallModel { step: self.step, fallback: self.fallback }]
     }
 
-    fn tool_finished(&mut self, body: ToolBody) -> Vec<Action> {
+    fn tool_finished(&mut self, body: ToolBody, repeats: bool) -> Vec<Action> {
         let State::Tools { open, calls } = &mut self.state else { return Vec::new() };
         let Some(at) = open.iter().position(|id| *id == body.call_id) else { return Vec::new() };
         open.remove(at);
         let place = calls.iter().position(|c| c.id == body.call_id).unwrap_or_default();
         let args = calls.get(place).map(|c| c.args.as_str()).unwrap_or_default();
-        self.guard.saw(place, &body.name, args, &body.content);
+        match repeats {
+            true => self.guard.saw_other(place),
+            false => self.guard.saw(place, &body.name, args, &body.content),
+        }
         let all = open.is_empty();
         let mut actions = vec![Action::Append(Body::Tool(body))];
         if !all {

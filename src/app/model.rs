@@ -25,6 +25,7 @@ use crate::app::msg::ModelChoice;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Appearance;
+use crate::protocol::CallRow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -138,6 +139,7 @@ pub struct ToolWords {
     pub running: String,
     /// `ran`, `read`.
     pub done: String,
+    pub row: CallRow,
 }
 
 /// What the agent does now.

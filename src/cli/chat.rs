@@ -194,6 +194,7 @@ fn words() -> BTreeMap<String, ToolWords> {
         emoji: spec.emoji.to_string(),
         running: spec.verbs.running.to_string(),
         done: spec.verbs.done.to_string(),
+        row: spec.row,
     };
     Registry::builtin().snapshot().specs().map(|spec| (spec.name.to_string(), word(spec))).collect()
 }

@@ -7,7 +7,7 @@ use super::host::Extensions;
 use crate::lock::lock;
 use crate::protocol::Outcome;
 use crate::tools::hook::{Before, Called, Hooks};
-use crate::tools::spec::{ToolCtx, ToolOutput};
+use crate::tools::spec::{Content, ToolCtx, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ impl Hooks for Extensions {
     ) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let at = |event| moment(event, called.name, called.args.clone(), ctx);
-            if called.name == "terminal"
+            if called.content == Content::Command
                 && let Ok(Value::Object(mut fields)) = serde_json::from_str::<Value>(&output.content)
                 && let Some(text) = fields.get("output").and_then(Value::as_str)
             {

@@ -2,7 +2,7 @@
 //! shape too. Reading is pure; what is odd is told and left out.
 
 use super::event::Event;
-use crate::tools::spec::AGENT_LEVEL;
+use crate::tools::hook::AGENT_LEVEL;
 use regex::Regex;
 use serde_json::Value;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::event::Event;
 use super::hook::{self, Matcher, OnError};
 use super::manifest::is_name;
 use crate::text::foreign::{line, text as clean};
-use crate::tools::spec::AGENT_LEVEL;
+use crate::tools::hook::AGENT_LEVEL;
 use serde_json::{Value, json};
 use std::time::Duration;
 

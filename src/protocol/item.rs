@@ -164,6 +164,20 @@ pub struct ToolView {
     pub edited: String,
 }
 
+/// How the calls of a tool stand in the transcript.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallRow {
+    /// Each has a row.
+    #[default]
+    Own,
+    /// Like calls that follow each other share a row, which counts their targets: `Read 6 files`.
+    Files,
+    /// They share a row, which counts them: `Searched 3 times`.
+    Times,
+    /// Each has a row that never opens: what it shows has a pane of its own.
+    Closed,
+}
+
 /// One changed file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileDiff {

@@ -25,7 +25,7 @@ pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{
-    AssistantBody, Body, FileDiff, Image, Item, ItemId, Large, NoteKind, Origin, Outcome, PERSONS, SessionId,
+    AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NoteKind, Origin, Outcome, PERSONS, SessionId,
     StopReason, ToolBody, ToolCall, ToolView, Usage,
 };
 pub use mode::Mode;

@@ -45,6 +45,12 @@ pub fn elapsed(milliseconds: u64) -> String {
     }
 }
 
+/// Words with a capital at their start.
+pub fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+}
+
 /// Running clocks, in whole seconds so that they change once a second: `3 s`, `3 m 45 s`, `2 h 5 m`.
 pub fn clock(milliseconds: u64) -> String {
     let seconds = milliseconds / 1000;

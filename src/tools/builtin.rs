@@ -13,7 +13,8 @@ pub mod tool_search;
 pub mod write_file;
 
 use super::input::paths::{self, Place};
-use super::spec::{Access, OUTPUT_CAP, Parallel, ToolCtx, ToolError, ToolSpec, Verbs};
+use super::spec::{Access, Content, OUTPUT_CAP, Parallel, ToolCtx, ToolError, ToolSpec, Verbs};
+use crate::protocol::CallRow;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -42,6 +43,10 @@ pub(super) fn built_in(
         check: None,
         verbs,
         parallel,
+        content: Content::default(),
+        row: CallRow::default(),
+        repeats: false,
+        lenient: &[],
         output_cap: OUTPUT_CAP,
         pinned: true,
     }
@@ -50,6 +55,16 @@ pub(super) fn built_in(
 /// The arguments of tool `name` in their type; the error names the parameter.
 fn parse<T: DeserializeOwned>(name: &str, args: Value) -> Result<T, ToolError> {
     serde_json::from_value(args).map_err(|error| ToolError::Args(format!("invalid arguments for {name}: {error}")))
+}
+
+/// A text among the arguments as they were written; empty where there is none.
+fn text<'a>(args: &'a Value, key: &str) -> &'a str {
+    args.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The first line of such a text.
+fn first_line_of(args: &Value, key: &str) -> String {
+    text(args, key).trim().lines().next().unwrap_or_default().to_owned()
 }
 
 /// The result for a file that is not there, with what may have been meant.
@@ -61,3 +76,6 @@ fn not_found(place: &Place, ctx: &ToolCtx) -> ToolError {
     }
     ToolError::Detailed(result.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,14 +7,13 @@
 mod finish;
 
 use super::builtin::tool_call;
-use super::hook::{Before, Called, Hooks};
+use super::hook::{AGENT_LEVEL, Before, Called, Hooks};
 use super::input::alias::{self, Alias};
 use super::input::coerce::{check_types, coerce};
-use super::line;
 use super::offer::selection::{ToolSelection, VisibleTools};
 use super::output::bound::{self, Masks, Redact};
 use super::registry::Registry;
-use super::spec::{AGENT_LEVEL, Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
+use super::spec::{Call, Content, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
 use crate::lock::lock;
 use crate::policy::Intent;
 use crate::policy::redact::{RedactKind, Secrets};
@@ -167,7 +166,7 @@ impl Dispatch {
         };
         let args = arguments(args_json).map_err(|why| format!("invalid JSON arguments: {why}"));
         planned.call = match args.and_then(|args| fitted(args, spec)) {
-            Err(why) => Err(Box::new(self.around(known, &why, kind_of(known, None), ctx))),
+            Err(why) => Err(Box::new(self.around(known, &why, kind_of(spec.content, None), ctx))),
             Ok(args) => self.prepare(&**tool, args, &among, &mut planned, ctx).await,
         };
         if let Ok(call) = &planned.call {
@@ -187,8 +186,8 @@ impl Dispatch {
     ) -> Result<PlannedCall, Box<ToolOutput>> {
         let spec = tool.spec();
         let (mut kept, mut ask) = (None, None);
-        let kind = kind_of(&spec.name, None);
-        planned.target = line::target(&spec.name, &args);
+        let kind = kind_of(spec.content, None);
+        planned.target = tool.target(&args);
         let of_agent = AGENT_LEVEL.contains(&&*spec.name);
         if of_agent && !ctx.agent.is_agent() {
             let why = "its state belongs to the agent: it works only in a conversation";
@@ -214,7 +213,7 @@ impl Dispatch {
             };
             args = fitted(unmasked(back, &shown, &args), spec)
                 .map_err(|why| Box::new(self.around(&spec.name, &why, kind, ctx)))?;
-            planned.target = line::target(&spec.name, &args);
+            planned.target = tool.target(&args);
             kept = Some(args.clone());
         }
         match AssertUnwindSafe(tool.plan_among(args, among, ctx)).catch_unwind().await {
@@ -230,11 +229,11 @@ impl Dispatch {
     /// Runs a call that the gate let through. The result is bounded and redacted; its target is the call's.
     pub async fn run(&self, planned: PlannedCall, ctx: ToolCtx) -> ToolOutput {
         let PlannedCall { run: call, spec, args, ask: _ } = planned;
-        if !matches!(spec.name.as_ref(), "read_file" | "search_files") {
+        if !spec.content.is_of_files() {
             lock(&ctx.files).other_call();
         }
         let kind = match call.commands(&ctx) {
-            lines if lines.is_empty() => kind_of(&spec.name, Some(call.intent())),
+            lines if lines.is_empty() => kind_of(spec.content, Some(call.intent())),
             lines => RedactKind::of_command(&lines.join("\n")),
         };
         let outer = AssertUnwindSafe(async {
@@ -252,7 +251,7 @@ impl Dispatch {
                 }
             };
             if let (Some(hooks), Some(args)) = (self.hooks.as_deref(), &args) {
-                let called = Called { name: &spec.name, args, duration: began.elapsed() };
+                let called = Called { name: &spec.name, content: spec.content, args, duration: began.elapsed() };
                 output = self.shown(hooks, called, output, kind, &ctx).await;
             }
             output.view.target = target;
@@ -287,7 +286,7 @@ impl Dispatch {
             chars: config.max_bytes,
             line: config.max_line_length,
         };
-        let (cap, pages) = (spec.output_cap, spec.name == "read_file");
+        let (cap, pages) = (spec.output_cap, spec.content == Content::Page);
         let work = move || {
             let limits = Limits { cap, most, pages, room: &room, folder: &folder, call_id: &id };
             finish(output, &limits, |text| bound::mask(text, kind, &masks))
@@ -356,7 +355,7 @@ async fn until_stopped<T>(work: impl Future<Output = T>, cancel: &CancellationTo
 fn fitted(args: Value, spec: &ToolSpec) -> Result<Value, String> {
     let mut args = coerce(args, &spec.schema);
     if spec.pinned {
-        check_types(&spec.name, &mut args, &spec.schema)?;
+        check_types(&mut args, &spec.schema, spec.lenient)?;
     }
     Ok(args)
 }

@@ -31,6 +31,7 @@ use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Inten
 use crate::protocol::{Outcome, ToolBody, ToolCall, ToolStart, ToolView};
 use crate::store::Store;
 use futures::future::BoxFuture;
+use request::Request;
 use resolve::Cleared;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -181,13 +182,6 @@ impl Gate {
         rules
     }
 
-    /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
-    async fn plan(&self, name: &str, args: &str, ctx: &ToolCtx) -> Option<Planned> {
-        let (dispatch, here) = (self.dispatch(), tokio::runtime::Handle::current());
-        let (name, args, its_ctx) = (name.to_owned(), args.to_owned(), ctx.clone());
-        disk::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
-    }
-
     /// Runs one call through plan, decision, question and run. Always comes back with a result.
     pub async fn call(&self, call: &ToolCall, ctx: ToolCtx, events: mpsc::Sender<CallEvent>) -> ToolBody {
         let Some(planned) = self.plan(&call.name, &call.args, &ctx).await else { return stopped(call) };
@@ -211,16 +205,36 @@ impl Gate {
                 return body;
             }
         };
-        let Cleared { planned, note, edited, is_logged } = match self.clear(call, planned, &ctx).await {
-            Ok(cleared) => cleared,
+        match self.clear(call, planned, &ctx).await {
+            Ok(cleared) => self.run_cleared(call, cleared, body, ctx, &events).await,
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
                 body.outcome = outcome;
                 body.view.summary = blocked_word(outcome).into();
                 body.view.approval = why;
-                return body;
+                body
             }
-        };
+        }
+    }
+
+    /// Plans where a disk that hangs keeps nobody; `None` when the turn was stopped first.
+    async fn plan(&self, name: &str, args: &str, ctx: &ToolCtx) -> Option<Planned> {
+        let (dispatch, here) = (self.dispatch(), tokio::runtime::Handle::current());
+        let (name, args, its_ctx) = (name.to_owned(), args.to_owned(), ctx.clone());
+        disk::unless_stopped(&ctx.cancel, move || here.block_on(dispatch.plan(&name, &args, &its_ctx))).await
+    }
+
+    /// Runs a call that may run, once more without its sandbox when that stopped it and a person says so, and puts what
+    /// came of it into `body`.
+    async fn run_cleared(
+        &self,
+        call: &ToolCall,
+        cleared: Cleared,
+        mut body: ToolBody,
+        ctx: ToolCtx,
+        events: &mpsc::Sender<CallEvent>,
+    ) -> ToolBody {
+        let Cleared { planned, note, edited, is_logged } = cleared;
         let spec = planned.spec.clone();
         let ended = is_logged.then(|| self.end_row(call, &spec.name, &ctx));
         if ctx.cancel.is_cancelled() {
@@ -230,23 +244,23 @@ impl Gate {
         self.note_made(planned.intent(), &ctx).await;
         // The person's time to answer is not the call's.
         let began = tokio::time::Instant::now();
-        body.view.target = planned.run.target();
+        let target = planned.run.target();
         let masks = self.dispatch().masks_for(&ctx);
-        let shown = masks.secrets.mask(&body.view.target, RedactKind::FileRead).into_owned();
-        self.tell_start(call, &spec, shown, &events).await;
-        // What the person wrote, as far as the model may read it.
-        let edited = edited.map(|line| masks.apply(&line, RedactKind::Code).into_owned());
-        let origin = self.origin(&*planned.run, &folder(&ctx), &ctx).await;
-        let (intent, cwd) = (planned.intent().clone(), folder(&ctx));
-        let mut output = self.run(planned, ctx.clone(), &call.id, &events).await;
-        if let Some(what) = output.blocked.take().filter(|_| self.mode() == Mode::Plan) {
+        let shown = masks.secrets.mask(&target, RedactKind::FileRead).into_owned();
+        self.tell_start(call, &spec, shown, events).await;
+        let cwd = folder(&ctx);
+        let origin = self.origin(&*planned.run, &cwd, &ctx).await;
+        let intent = planned.intent().clone();
+        let mut output = self.run(planned, ctx.clone(), &call.id, events).await;
+        if let Some(what) = output.blocked.take_if(|_| self.mode() == Mode::Plan) {
             let note = format!("plan mode blocked {what}; nothing is changed before the user leaves plan mode");
             output.content = with_note(output.content, &note);
         } else if let Some(what) = output.blocked.take() {
-            let run = unsandboxed::BlockedRun { call, spec: &spec, intent, cwd, what };
-            output = self.again_unsandboxed(run, output, ctx, &events).await;
+            let first = Request { call, tool: &spec.name, intent, hook: None, ctx: &ctx };
+            output = self.again_unsandboxed(&first, cwd, &what, output, events).await;
         }
-        let target = std::mem::take(&mut body.view.target);
+        // What the person wrote, as far as the model may read it.
+        let edited = edited.map(|line| masks.apply(&line, RedactKind::Code).into_owned());
         body.content = match &edited {
             Some(line) => with_note(output.content, &format!("the user edited the command before it ran: {line}")),
             None => output.content,

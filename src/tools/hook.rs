@@ -1,8 +1,13 @@
 //! Where others may look at a call: before it is planned and after it has run.
 
-use super::spec::{ToolCtx, ToolOutput};
+use super::builtin::{clarify, todo};
+use super::spec::{Content, ToolCtx, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::Value;
+
+/// The tools that work on the agent's own state, and names kept for more of them: hooks do not see their calls, and
+/// without an agent behind a call they answer with an error.
+pub const AGENT_LEVEL: [&str; 5] = [clarify::NAME, "delegate_task", "memory", "session_search", todo::NAME];
 
 /// What a hook says of a call that is about to be planned.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +24,15 @@ pub enum Before {
 #[derive(Clone, Copy, Debug)]
 pub struct Called<'a> {
     pub name: &'a str,
+    /// What its output holds.
+    pub content: Content,
     /// The arguments that it ran with.
     pub args: &'a Value,
     pub duration: std::time::Duration,
 }
 
 /// Looks at the calls of a [`super::dispatch::Dispatch`], those of the agent's own tools
-/// ([`AGENT_LEVEL`](super::spec::AGENT_LEVEL)) left out. Nothing that it says loosens the gate: a call that it lets
+/// ([`AGENT_LEVEL`]) left out. Nothing that it says loosens the gate: a call that it lets
 /// go is planned, judged and asked about as any other. It bounds its own time, and ends early when `ctx.cancel` fires;
 /// a hook that panics counts as one that said nothing.
 pub trait Hooks: Send + Sync {

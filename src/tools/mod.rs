@@ -8,7 +8,6 @@ pub mod file;
 pub mod gate;
 pub mod hook;
 pub mod input;
-pub mod line;
 pub mod offer;
 pub mod output;
 pub mod parallel;

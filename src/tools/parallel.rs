@@ -35,7 +35,7 @@ pub fn segments_in<N: AsRef<str>, A: AsRef<str>>(
         };
         match (lookup(name.as_ref()), args) {
             (Some(Parallel::Always), Some(_)) => plan.join(index, None),
-            (Some(Parallel::ByPath), Some(args)) => match args.get("path").and_then(Value::as_str) {
+            (Some(Parallel::ByPath(argument)), Some(args)) => match args.get(argument).and_then(Value::as_str) {
                 Some(path) if !path.trim().is_empty() => plan.join(index, Some(resolved(cwd, path))),
                 _ => plan.barrier(index),
             },
@@ -113,7 +113,7 @@ mod tests {
 
     fn lookup(name: &str) -> Option<Parallel> {
         match name {
-            "read_file" | "write_file" | "patch" => Some(Parallel::ByPath),
+            "read_file" | "write_file" | "patch" => Some(Parallel::ByPath("path")),
             "web_search" | "skills_list" => Some(Parallel::Always),
             "terminal" => Some(Parallel::Never),
             _ => None,
@@ -189,7 +189,7 @@ mod tests {
             for segment in cut.iter().filter(|segment| segment.parallel) {
                 let path = |index: &usize| {
                     let args: Value = serde_json::from_str(&calls[*index].1).unwrap_or_default();
-                    let scoped = lookup(calls[*index].0) == Some(Parallel::ByPath);
+                    let scoped = lookup(calls[*index].0) == Some(Parallel::ByPath("path"));
                     Some(resolved(Path::new(""), args.get("path")?.as_str()?)).filter(|_| scoped)
                 };
                 let paths: Vec<PathBuf> = segment.indices.iter().filter_map(path).collect();

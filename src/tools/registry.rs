@@ -27,17 +27,17 @@ pub type Build = fn() -> Result<Arc<dyn Tool>, String>;
 /// The tools that are part of the program: one line each.
 fn builtin() -> Vec<(&'static str, Build)> {
     vec![
-        ("clarify", || Ok(Arc::new(clarify::Clarify))),
-        ("patch", || Ok(Arc::new(patch::Patch))),
-        ("process", || Ok(process::process())),
-        ("read_file", || Ok(Arc::new(read_file::ReadFile))),
-        ("search_files", || Ok(Arc::new(search_files::SearchFiles))),
-        ("terminal", || Ok(terminal::terminal())),
-        ("todo", || Ok(Arc::new(todo::TodoTool))),
-        ("tool_call", || Ok(Arc::new(tool_call::ToolCall))),
-        ("tool_describe", || Ok(Arc::new(tool_describe::ToolDescribe))),
-        ("tool_search", || Ok(Arc::new(tool_search::ToolSearch))),
-        ("write_file", || Ok(Arc::new(write_file::WriteFile))),
+        (clarify::NAME, || Ok(Arc::new(clarify::Clarify))),
+        (patch::NAME, || Ok(Arc::new(patch::Patch))),
+        (process::NAME, || Ok(process::process())),
+        (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),
+        (search_files::NAME, || Ok(Arc::new(search_files::SearchFiles))),
+        (terminal::NAME, || Ok(terminal::terminal())),
+        (todo::NAME, || Ok(Arc::new(todo::TodoTool))),
+        (tool_call::NAME, || Ok(Arc::new(tool_call::ToolCall))),
+        (tool_describe::NAME, || Ok(Arc::new(tool_describe::ToolDescribe))),
+        (tool_search::NAME, || Ok(Arc::new(tool_search::ToolSearch))),
+        (write_file::NAME, || Ok(Arc::new(write_file::WriteFile))),
     ]
 }
 

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
-use crate::protocol::{FileDiff, Image, Large, Outcome, ToolView};
+use crate::protocol::{CallRow, FileDiff, Image, Large, Outcome, ToolView};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -37,6 +37,12 @@ pub struct ToolSpec {
     pub check: Option<CheckId>,
     pub verbs: Verbs,
     pub parallel: Parallel,
+    pub content: Content,
+    pub row: CallRow,
+    /// Its calls are repeated by design, as where something is watched: the guard against loops leaves them alone.
+    pub repeats: bool,
+    /// Arguments that it reads in more shapes than its schema says.
+    pub lenient: &'static [&'static str],
     /// Characters of a result that the model gets; the rest goes to a spill file. `usize::MAX`: the tool bounds itself.
     pub output_cap: usize,
     /// Its schema stands in every request; that of the others is found by `tool_search`. Tools of servers and plugins
@@ -64,6 +70,10 @@ impl ToolSpec {
             check: None,
             verbs: Verbs::new("calling", "called"),
             parallel: Parallel::Never,
+            content: Content::default(),
+            row: CallRow::default(),
+            repeats: false,
+            lenient: &[],
             output_cap: OUTPUT_CAP,
             pinned: false,
         }
@@ -105,13 +115,41 @@ pub enum Parallel {
     Never,
     /// Reads only.
     Always,
-    /// When the paths of its arguments do not overlap with another call's.
-    ByPath,
+    /// When the path in this argument does not overlap with another call's.
+    ByPath(&'static str),
+}
+
+/// What the results of a tool hold: how they are masked and bounded, and what of them others may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Content {
+    /// The tool's own words.
+    #[default]
+    Words,
+    /// JSON whose `output` is that of a command.
+    Command,
+    /// Parts of files.
+    Files,
+    /// A page of a file, which never loses its middle: the next page is asked for.
+    Page,
+}
+
+impl Content {
+    /// Whether it stands in a file: a read among reads, and masked as a file is.
+    pub fn is_of_files(self) -> bool {
+        matches!(self, Self::Files | Self::Page)
+    }
 }
 
 /// A tool: built in, or later from a plugin or an MCP server.
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
+
+    /// The target of a call that could not be planned, from its arguments alone (a planned one names its own): a few
+    /// words for the tool line, empty when nothing is known. Whatever text comes first says the most.
+    fn target(&self, args: &Value) -> String {
+        let first = args.as_object().and_then(|fields| fields.values().find_map(Value::as_str)).unwrap_or_default();
+        first.trim().lines().next().unwrap_or_default().to_owned()
+    }
 
     /// Parses the arguments once. May read, changes nothing, and keeps hashes of what it read. Every tool has it, but
     /// those that work on the list of tools: without that they can only say so.
@@ -307,10 +345,6 @@ pub trait Publish: Send + Sync {
     /// It has no tools any more, and none are awaited.
     fn withdraw(&self, source: &str);
 }
-
-/// The tools that work on the agent's own state: hooks do not see their calls, and without an agent behind a call they
-/// answer with an error.
-pub const AGENT_LEVEL: [&str; 5] = ["clarify", "delegate_task", "memory", "session_search", "todo"];
 
 /// The agent's own state, for the tools that work on it.
 pub trait AgentPort: Send + Sync {

@@ -10,6 +10,7 @@ use crate::protocol::{
     AgentEvent, Body, Item, ItemId, Level, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
     ToolCall, TurnEnd, TurnOutcome,
 };
+use crate::tools::builtin::terminal;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +18,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The tool that runs a person's `!command`.
-const TERMINAL: &str = "terminal";
 /// The answer that lets a repeated call go on.
 pub const GO_ON: &str = "Continue";
 /// The id of the loop guard's own question; tools count up from one.
@@ -78,7 +77,7 @@ impl Runner {
             Some(line) => {
                 let args = serde_json::json!({ "command": line }).to_string();
                 let id = format!("{PERSONS}{}", self.session.next_item);
-                let call = ToolCall { id, name: TERMINAL.into(), args, ..ToolCall::default() };
+                let call = ToolCall { id, name: terminal::NAME.into(), args, ..ToolCall::default() };
                 Input::Ran { said, context, call }
             }
             None => Input::Submitted { said, context },
@@ -390,7 +389,7 @@ impl Runner {
                 outcome: crate::protocol::Outcome::Interrupted,
                 ..ToolBody::default()
             };
-            self.feed(Input::ToolFinished(body)).await;
+            self.feed(Input::ToolFinished { body, repeats: false }).await;
         }
     }
 

@@ -110,7 +110,9 @@ impl Runner {
         }
         // The call may have made a file of secrets, and its result may show it.
         self.learn_secrets().await;
-        self.feed(Input::ToolFinished(*body)).await;
+        let tool = self.deps.dispatch.registry().snapshot().get(&body.name).cloned();
+        let repeats = tool.is_some_and(|tool| tool.spec().repeats);
+        self.feed(Input::ToolFinished { body: *body, repeats }).await;
     }
 
     /// Runs the calls of one step: segments one after another, the calls of a parallel segment together.

@@ -4,6 +4,7 @@ use super::Runner;
 use super::session::Session;
 use crate::llm::ToolSchema;
 use crate::protocol::{AgentEvent, Level};
+use crate::tools::builtin::tool_search;
 use crate::tools::offer::selection::{Offered, ToolSelection};
 use crate::tools::registry::Snapshot;
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ impl Kept {
     /// as there: the session knew it.
     fn misfit(&self, offered: &Offered, offer: &ToolSelection, registry: &Arc<Snapshot>) -> Option<String> {
         let among = offer.among(Arc::clone(registry));
-        let searches = |schemas: &[ToolSchema]| schemas.iter().any(|schema| schema.name == "tool_search");
+        let searches = |schemas: &[ToolSchema]| schemas.iter().any(|schema| schema.name == tool_search::NAME);
         if searches(&offered.schemas) && !searches(&self.schemas) {
             return Some("tool search is now available".into());
         }

@@ -78,7 +78,11 @@ pub enum Input {
     WaitEnded,
     /// The person gave the wait up.
     WaitGivenUp,
-    ToolFinished(ToolBody),
+    /// A call has its result. `repeats`: its tool is called again and again by design.
+    ToolFinished {
+        body: ToolBody,
+        repeats: bool,
+    },
     /// A message for the next step boundary: of the person, or of the program (a process ended).
     Steered(Said),
     /// The context was made smaller after an overflow (`false`: nothing was left to drop).

@@ -31,6 +31,10 @@ fn calls(ids: &[&str]) -> Reply {
     Reply { calls: ids.iter().map(|id| call(id, id)).collect(), stop: StopReason::ToolCalls, ..Reply::default() }
 }
 
+fn finished(body: ToolBody) -> Input {
+    Input::ToolFinished { body, repeats: false }
+}
+
 fn result(id: &str) -> ToolBody {
     ToolBody { call_id: id.into(), name: "read_file".into(), content: format!("result of {id}"), ..ToolBody::default() }
 }
@@ -62,7 +66,7 @@ fn a_command_of_the_person_is_a_turn_of_its_own() {
         ]
     );
     assert!(turn.is_running() && turn.on(Input::Ran { said, context: String::new(), call: ran }).is_empty());
-    let done = turn.on(Input::ToolFinished(result("person_3")));
+    let done = turn.on(finished(result("person_3")));
     assert_eq!(done, [Action::Append(Body::Tool(result("person_3"))), Action::Finish(TurnEnd::Completed)]);
     // The next prompt is one for the model again.
     assert_eq!(shape(&submit(&mut turn)), ["user", "call"]);
@@ -118,13 +122,13 @@ fn calls_run_and_the_next_step_starts_when_all_have_results() {
     let mut turn = started();
     let actions = turn.on(Input::Replied(calls(&["a", "b"])));
     assert_eq!(shape(&actions), ["assistant", "run"]);
-    assert_eq!(turn.on(Input::ToolFinished(result("b"))), vec![Action::Append(Body::Tool(result("b")))]);
+    assert_eq!(turn.on(finished(result("b"))), vec![Action::Append(Body::Tool(result("b")))]);
     assert_eq!(
-        turn.on(Input::ToolFinished(result("a"))),
+        turn.on(finished(result("a"))),
         vec![Action::Append(Body::Tool(result("a"))), Action::CallModel { step: 2, fallback: 0 }]
     );
     // A result that comes twice, or late, changes nothing.
-    assert_eq!(turn.on(Input::ToolFinished(result("a"))), vec![]);
+    assert_eq!(turn.on(finished(result("a"))), vec![]);
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn a_steer_is_delivered_at_the_step_boundary() {
     turn.on(Input::Replied(calls(&["a"])));
     assert_eq!(turn.on(Input::Steered(Said::steer("only tests", vec![]))), vec![]);
     assert_eq!(
-        turn.on(Input::ToolFinished(result("a"))),
+        turn.on(finished(result("a"))),
         vec![
             Action::Append(Body::Tool(result("a"))),
             Action::Append(user(Said::steer("only tests", vec![]))),
@@ -151,9 +155,9 @@ fn stop_gives_every_call_its_result() {
     turn.on(Input::Replied(calls(&["a", "b"])));
     assert_eq!(turn.on(Input::Stopped), vec![Action::AbortTools]);
     assert_eq!(turn.open_calls().len(), 2);
-    turn.on(Input::ToolFinished(result("a")));
+    turn.on(finished(result("a")));
     assert_eq!(
-        turn.on(Input::ToolFinished(result("b"))),
+        turn.on(finished(result("b"))),
         vec![
             Action::Append(Body::Tool(result("b"))),
             note(NoteKind::Interrupted, "stopped"),
@@ -245,7 +249,7 @@ fn the_budget_ends_with_a_summary() {
     let mut turn = Turn::new(Limits { steps: 1, ..LIMITS });
     submit(&mut turn);
     turn.on(Input::Replied(calls(&["a"])));
-    let actions = turn.on(Input::ToolFinished(result("a")));
+    let actions = turn.on(finished(result("a")));
     assert_eq!(shape(&actions), ["result", "user", "call"]);
     assert_eq!(
         actions[1],
@@ -265,11 +269,24 @@ fn a_repeated_call_pauses_with_a_question() {
         let reply = Reply { calls: vec![call(&id, "{}")], stop: StopReason::ToolCalls, ..Reply::default() };
         turn.on(Input::Replied(reply));
         let body = ToolBody { call_id: id, content: "same".into(), ..result("x") };
-        let actions = turn.on(Input::ToolFinished(body));
+        let actions = turn.on(finished(body));
         let expected = if round < 3 { ["result", "call"] } else { ["result", "guard"] };
         assert_eq!(shape(&actions), expected, "round {round}");
     }
     assert_eq!(shape(&turn.on(Input::GuardAnswered { go_on: true })), ["call"]);
+}
+
+#[test]
+fn a_call_that_repeats_by_design_is_never_asked_about() {
+    let mut turn = Turn::new(Limits { steps: 99, ..LIMITS });
+    submit(&mut turn);
+    for round in 1..=9 {
+        let id = format!("c{round}");
+        let reply = Reply { calls: vec![call(&id, "{}")], stop: StopReason::ToolCalls, ..Reply::default() };
+        turn.on(Input::Replied(reply));
+        let body = ToolBody { call_id: id, content: "same".into(), ..result("x") };
+        assert_eq!(shape(&turn.on(Input::ToolFinished { body, repeats: true })), ["result", "call"], "round {round}");
+    }
 }
 
 #[test]
@@ -296,7 +313,7 @@ fn a_round_of_calls_pauses_with_a_question_too() {
     for round in 1..=2 {
         for name in ["a", "b"] {
             turn.on(Input::Replied(calls(&[name])));
-            last = turn.on(Input::ToolFinished(result(name)));
+            last = turn.on(finished(result(name)));
             if (round, name) != (2, "b") {
                 assert_eq!(shape(&last), ["result", "call"]);
             }

@@ -207,6 +207,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Theme
         | PickerKind::Provider
         | PickerKind::Backends
+        | PickerKind::Modes
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::Tabs => {}

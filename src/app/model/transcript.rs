@@ -4,7 +4,7 @@ mod groups;
 
 use super::selection::Grain;
 use crate::exec::ProcessId;
-use crate::protocol::{FileDiff, ItemId, NoteKind, Origin, Outcome};
+use crate::protocol::{CallRow, FileDiff, ItemId, NoteKind, Origin, Outcome};
 use std::sync::Arc;
 
 /// The conversation pane.
@@ -119,6 +119,7 @@ pub struct ToolCell {
     /// `running`, then `ran`.
     pub verb: String,
     pub target: String,
+    pub row: CallRow,
     /// `exit 1`, `220 lines`, `+14 −6`.
     pub summary: String,
     pub state: ToolState,

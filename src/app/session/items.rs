@@ -6,7 +6,9 @@ use crate::app::model::Model;
 use crate::app::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
 use crate::app::reading::select;
 use crate::app::window::sidebar;
-use crate::protocol::{AssistantBody, Body, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall};
+use crate::protocol::{
+    AssistantBody, Body, CallRow, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall,
+};
 use crate::text::readable::readable;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -177,6 +179,7 @@ struct Words {
     emoji: String,
     running: String,
     done: String,
+    row: CallRow,
 }
 
 fn words(model: &Model, name: &str) -> Words {
@@ -186,6 +189,7 @@ fn words(model: &Model, name: &str) -> Words {
         emoji: skin.or(known.map(|words| &words.emoji)).cloned().unwrap_or_else(|| "⚡".into()),
         running: known.map_or_else(|| name.to_owned(), |words| words.running.clone()),
         done: known.map_or_else(|| name.to_owned(), |words| words.done.clone()),
+        row: known.map(|words| words.row).unwrap_or_default(),
     }
 }
 
@@ -196,6 +200,7 @@ fn proposed(call: &ToolCall, words: &Words) -> ToolCell {
         emoji: words.emoji.clone(),
         verb: words.running.clone(),
         target: target(&call.args),
+        row: words.row,
         repaired: call.repaired,
         ..ToolCell::default()
     }
@@ -215,6 +220,7 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
         tool.emoji.clone_from(&words.emoji);
     }
     tool.verb.clone_from(&words.done);
+    tool.row = words.row;
     if !result.view.target.is_empty() {
         tool.target.clone_from(&result.view.target);
     }

@@ -3,6 +3,7 @@
 use crate::agent::trial::{judged, told};
 use crate::cli::{setup, tools};
 use crate::policy::{Intent, Mode};
+use crate::tools::builtin::terminal;
 use crate::tools::world::LocalWorld;
 use anyhow::{Context, bail};
 use clap::Args;
@@ -49,7 +50,7 @@ pub(super) fn run(args: &TestArgs, out: &mut impl Write) -> anyhow::Result<i32> 
         None if args.command.is_empty() => bail!("name a command, or --tool NAME --args JSON"),
         None => {
             let intent = Intent::Command { line: args.command.join(" "), cwd: base.cwd.clone(), background: false };
-            (intent, "terminal".to_owned())
+            (intent, terminal::NAME.to_owned())
         }
     };
     let world = LocalWorld::of_user(&base.paths.home);

@@ -10,13 +10,15 @@ use std::sync::LazyLock;
 
 const MAX_CHOICES: usize = 6;
 
+/// The tool's name.
+pub const NAME: &str = "clarify";
 /// The tool.
 pub struct Clarify;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    super::built_in(
-        "clarify",
-        "clarify",
+    let spec = super::built_in(
+        NAME,
+        NAME,
         "❓",
         include_str!("../../../assets/tools/clarify.md"),
         json!({
@@ -31,7 +33,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         Access::Agent,
         Verbs::new("asking", "asked"),
         Parallel::Never,
-    )
+    );
+    ToolSpec { repeats: true, lenient: &["choices"], ..spec }
 });
 
 #[derive(Deserialize)]
@@ -46,9 +49,13 @@ impl Tool for Clarify {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        super::first_line_of(args, "question")
+    }
+
     fn plan<'a>(&'a self, args: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("clarify", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let text = args.question.trim().to_owned();
             if text.is_empty() {
                 return Err(ToolError::Args("question is empty; say what you need to know".into()));

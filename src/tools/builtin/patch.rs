@@ -28,12 +28,14 @@ const REPLY_DIFF: usize = 8_000;
 /// From this failure on one file, the advice changes.
 const ESCALATE: u32 = 3;
 
+/// The tool's name.
+pub const NAME: &str = "patch";
 /// The tool.
 pub struct Patch;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::built_in(
-        "patch",
+        NAME,
         "file",
         "🔧",
         include_str!("../../../assets/tools/patch.md"),
@@ -50,7 +52,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         }),
         Access::Write,
         Verbs::new("editing", "edited"),
-        Parallel::ByPath,
+        Parallel::ByPath("path"),
     )
 });
 
@@ -70,13 +72,33 @@ impl Tool for Patch {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        match (args.get("path").and_then(Value::as_str), args.get("patch").and_then(Value::as_str)) {
+            (None, Some(patch)) => files_of(patch),
+            (path, _) => path.unwrap_or_default().to_owned(),
+        }
+    }
+
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("patch", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let ctx = ctx.clone();
             let call = crate::tools::blocking(move || plan(&args, &ctx)).await??;
             Ok(Box::new(call) as Box<dyn Call>)
         })
+    }
+}
+
+/// The files that a V4A patch names.
+fn files_of(patch: &str) -> String {
+    let mut files = patch
+        .lines()
+        .filter(|line| line.starts_with("***"))
+        .filter_map(|line| Some(line.split_once("File:")?.1.trim()));
+    let first = files.next().unwrap_or_default();
+    match files.count() {
+        0 => first.to_owned(),
+        more => format!("{first} + {more} more"),
     }
 }
 

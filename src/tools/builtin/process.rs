@@ -24,6 +24,11 @@ const KILL_WAIT: Duration = Duration::from_secs(2);
 /// Columns or rows that a terminal may be given.
 const MOST_CELLS: u16 = 1000;
 
+/// The tool's name.
+pub const NAME: &str = "process";
+/// Characters of an identifier on a tool line: `proc_` and twelve digits, cut a little.
+const ID_CHARS: usize = 16;
+
 /// The tool.
 pub struct ProcessTool {
     spec: ToolSpec,
@@ -31,44 +36,45 @@ pub struct ProcessTool {
 
 /// The tool, for the registry.
 pub fn process() -> Arc<dyn Tool> {
-    Arc::new(ProcessTool {
-        spec: ToolSpec {
-            name: "process".into(),
-            toolset: "terminal".into(),
-            emoji: "📟".into(),
-            description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/tools/process.md"))
-                .trim_end()
-                .into(),
-            schema: Arc::new(json!({
-                "type": "object",
-                "properties": {
-                    "action": {"type": "string", "enum": ACTIONS.map(|(name, _)| name)},
-                    "session_id": {"type": "string"},
-                    "data": {"type": "string"},
-                    "timeout": {"type": "integer", "minimum": 1},
-                    "offset": {"type": "integer"},
-                    "limit": {"type": "integer", "minimum": 1},
-                    "keys": {"type": "array", "items": {"type": "string"}},
-                    "signal": {"type": "string"},
-                    "columns": {"type": "integer", "minimum": 1},
-                    "rows": {"type": "integer", "minimum": 1}
-                },
-                "required": ["action"]
-            })),
-            access: Access::Execute,
-            requires_env: Vec::new(),
-            check: None,
-            verbs: Verbs::new("checking processes", "checked processes"),
-            parallel: Parallel::Never,
-            output_cap: 100_000,
-            pinned: true,
-        },
-    })
+    let spec = super::built_in(
+        NAME,
+        super::terminal::TOOLSET,
+        "📟",
+        include_str!("../../../assets/tools/process.md"),
+        json!({
+            "type": "object",
+            "properties": {
+                "action": {"type": "string", "enum": ACTIONS.map(|(name, _)| name)},
+                "session_id": {"type": "string"},
+                "data": {"type": "string"},
+                "timeout": {"type": "integer", "minimum": 1},
+                "offset": {"type": "integer"},
+                "limit": {"type": "integer", "minimum": 1},
+                "keys": {"type": "array", "items": {"type": "string"}},
+                "signal": {"type": "string"},
+                "columns": {"type": "integer", "minimum": 1},
+                "rows": {"type": "integer", "minimum": 1}
+            },
+            "required": ["action"]
+        }),
+        Access::Execute,
+        Verbs::new("checking processes", "checked processes"),
+        Parallel::Never,
+    );
+    Arc::new(ProcessTool { spec: ToolSpec { repeats: true, lenient: &["data", "keys"], ..spec } })
 }
 
 impl Tool for ProcessTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let action = super::text(args, "action");
+        match super::text(args, "session_id") {
+            id if action.is_empty() || id.is_empty() => action.to_owned(),
+            id => format!("{action} {}", id.chars().take(ID_CHARS).collect::<String>()),
+        }
     }
 
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {

@@ -5,7 +5,7 @@ mod pager;
 use crate::backends::{Files, Kind as FileKind};
 use crate::lock::lock;
 use crate::policy::Intent;
-use crate::protocol::Image;
+use crate::protocol::{CallRow, Image};
 use crate::text::format;
 use crate::tools::file::document::{self, Kind, Unreadable};
 use crate::tools::file::edit;
@@ -13,7 +13,7 @@ use crate::tools::file::encoding::Encoding;
 use crate::tools::file::gutter;
 use crate::tools::input::paths::{self, Place};
 use crate::tools::spec::{
-    Access, Call, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,
+    Access, Call, Content, Parallel, ReadKey, ReadMark, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,
 };
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use futures::future::BoxFuture;
@@ -36,12 +36,14 @@ const REMEMBERED: usize = 1_000;
 /// From this size on, a large page comes with advice.
 const LARGE_FILE: u64 = 512_000;
 
+/// The tool's name.
+pub const NAME: &str = "read_file";
 /// The tool.
 pub struct ReadFile;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     let spec = super::built_in(
-        "read_file",
+        NAME,
         "file",
         "📖",
         include_str!("../../../assets/tools/read_file.md"),
@@ -56,10 +58,10 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         }),
         Access::Read,
         Verbs::new("reading", "read"),
-        Parallel::ByPath,
+        Parallel::ByPath("path"),
     );
     // A page is bounded already, and a spilled page would only be read again.
-    ToolSpec { output_cap: usize::MAX, ..spec }
+    ToolSpec { content: Content::Page, row: CallRow::Files, output_cap: usize::MAX, ..spec }
 });
 
 #[derive(Deserialize)]
@@ -74,9 +76,20 @@ impl Tool for ReadFile {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        let path = super::text(args, "path");
+        let number = |key: &str| args.get(key).and_then(Value::as_i64);
+        if number("offset").is_none() && number("limit").is_none() {
+            return path.to_owned();
+        }
+        let first = number("offset").unwrap_or(1).max(1);
+        let last = first.saturating_add(number("limit").unwrap_or(DEFAULT_LIMIT).max(1)) - 1;
+        format!("{path} {first}-{last}")
+    }
+
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("read_file", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let place = paths::place(&args.path, ctx)?;
             // The path as written too: resolving `/dev/stdin` leads elsewhere.
             if paths::is_blocked_device(&place.path) || paths::is_blocked_device(&paths::cwd(ctx).join(&args.path)) {

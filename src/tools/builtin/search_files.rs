@@ -8,8 +8,9 @@ use crate::backends::Reach;
 use crate::policy::Intent;
 use crate::policy::decide::Closed;
 use crate::policy::files::SecretsBelow;
+use crate::protocol::CallRow;
 use crate::tools::input::paths::{self, Place};
-use crate::tools::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{Access, Call, Content, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use find::Names;
 use futures::future::BoxFuture;
 use grep::{Mode, Query};
@@ -27,12 +28,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// From this many matches on, the result groups them by file.
 const GROUPED: usize = 5;
 
+/// The tool's name.
+pub const NAME: &str = "search_files";
 /// The tool.
 pub struct SearchFiles;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    super::built_in(
-        "search_files",
+    let spec = super::built_in(
+        NAME,
         "file",
         "🔎",
         include_str!("../../../assets/tools/search_files.md"),
@@ -53,7 +56,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         Access::Read,
         Verbs::new("searching", "searched"),
         Parallel::Always,
-    )
+    );
+    ToolSpec { content: Content::Files, row: CallRow::Times, ..spec }
 });
 
 #[derive(Deserialize)]
@@ -73,9 +77,17 @@ impl Tool for SearchFiles {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        let pattern = super::text(args, "pattern");
+        match args.get("path").and_then(Value::as_str) {
+            Some(path) => format!("{pattern} in {path}"),
+            None => pattern.to_owned(),
+        }
+    }
+
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("search_files", args)?;
+            let args: Args = super::parse(NAME, args)?;
             if args.pattern.is_empty() {
                 return Err(ToolError::Args("pattern is empty".into()));
             }

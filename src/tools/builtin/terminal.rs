@@ -23,11 +23,16 @@ pub use summary::{one_line, shell_summary};
 use crate::backends::{Kind, Remote};
 use crate::lock::lock;
 use crate::policy::Intent;
-use crate::tools::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{Access, Call, Content, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The tool's name.
+pub const NAME: &str = "terminal";
+/// The toolset of all that runs commands.
+pub(super) const TOOLSET: &str = NAME;
 
 /// The tool.
 pub struct Terminal {
@@ -36,41 +41,38 @@ pub struct Terminal {
 
 /// The tool, for the registry.
 pub fn terminal() -> Arc<dyn Tool> {
-    Arc::new(Terminal {
-        spec: ToolSpec {
-            name: "terminal".into(),
-            toolset: "terminal".into(),
-            emoji: "💻".into(),
-            description: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/tools/terminal.md"))
-                .trim_end()
-                .into(),
-            schema: Arc::new(json!({
-                "type": "object",
-                "properties": {
-                    "command": {"type": "string"},
-                    "background": {"type": "boolean", "default": false},
-                    "timeout": {"type": "integer", "minimum": 1},
-                    "workdir": {"type": "string"},
-                    "pty": {"type": "boolean", "default": false},
-                    "notify_on_complete": {"type": "boolean", "default": false},
-                    "watch_patterns": {"type": "array", "items": {"type": "string"}}
-                },
-                "required": ["command"]
-            })),
-            access: Access::Execute,
-            requires_env: Vec::new(),
-            check: None,
-            verbs: Verbs::new("running", "ran"),
-            parallel: Parallel::Never,
-            output_cap: usize::MAX,
-            pinned: true,
-        },
-    })
+    let spec = super::built_in(
+        NAME,
+        TOOLSET,
+        "💻",
+        include_str!("../../../assets/tools/terminal.md"),
+        json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string"},
+                "background": {"type": "boolean", "default": false},
+                "timeout": {"type": "integer", "minimum": 1},
+                "workdir": {"type": "string"},
+                "pty": {"type": "boolean", "default": false},
+                "notify_on_complete": {"type": "boolean", "default": false},
+                "watch_patterns": {"type": "array", "items": {"type": "string"}}
+            },
+            "required": ["command"]
+        }),
+        Access::Execute,
+        Verbs::new("running", "ran"),
+        Parallel::Never,
+    );
+    Arc::new(Terminal { spec: ToolSpec { content: Content::Command, output_cap: usize::MAX, ..spec } })
 }
 
 impl Tool for Terminal {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn target(&self, args: &Value) -> String {
+        super::first_line_of(args, "command")
     }
 
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {

@@ -1,6 +1,7 @@
 //! The `todo` tool: the plan of the session, read, replaced or updated.
 
 use crate::policy::Intent;
+use crate::protocol::CallRow;
 use crate::tools::spec::{
     Access, Call, Parallel, Todo, TodoStatus, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,
 };
@@ -15,13 +16,15 @@ const CUT: &str = "… [truncated]";
 /// The id of an entry without one.
 const NO_ID: &str = "?";
 
+/// The tool's name.
+pub const NAME: &str = "todo";
 /// The tool.
 pub struct TodoTool;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
-    super::built_in(
-        "todo",
-        "todo",
+    let spec = super::built_in(
+        NAME,
+        NAME,
         "📋",
         include_str!("../../../assets/tools/todo.md"),
         json!({
@@ -42,7 +45,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         Access::Agent,
         Verbs::new("planning", "planned"),
         Parallel::Never,
-    )
+    );
+    ToolSpec { row: CallRow::Closed, lenient: &["todos"], ..spec }
 });
 
 #[derive(Deserialize)]
@@ -57,9 +61,14 @@ impl Tool for TodoTool {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        let merge = args.get("merge") == Some(&Value::Bool(true));
+        words(args.get("todos").and_then(Value::as_array).map(Vec::len), merge)
+    }
+
     fn plan<'a>(&'a self, args: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("todo", args)?;
+            let args: Args = super::parse(NAME, args)?;
             if let Some(n) = args.todos.as_ref().map(Vec::len).filter(|n| *n > MAX_ITEMS) {
                 return Err(ToolError::Args(format!("{n} tasks are too many; at most {MAX_ITEMS}")));
             }
@@ -73,6 +82,21 @@ impl Tool for TodoTool {
     }
 }
 
+/// What is done to how many tasks; `None`: they are read.
+fn words(tasks: Option<usize>, merge: bool) -> String {
+    match tasks {
+        None => "reading tasks".to_owned(),
+        Some(tasks) if merge => format!("updating {tasks} task(s)"),
+        Some(tasks) => format!("planning {tasks} task(s)"),
+    }
+}
+
+/// The plan in the result of a call that went well; `None` when that can't be told.
+pub fn plan_in(content: &str) -> Option<Vec<Todo>> {
+    let mut result: Value = serde_json::from_str(content).ok()?;
+    serde_json::from_value(result.get_mut("todos")?.take()).ok()
+}
+
 struct TodoCall {
     args: Args,
 }
@@ -83,11 +107,7 @@ impl Call for TodoCall {
     }
 
     fn target(&self) -> String {
-        match &self.args.todos {
-            None => "reading tasks".to_owned(),
-            Some(todos) if self.args.merge => format!("updating {} task(s)", todos.len()),
-            Some(todos) => format!("planning {} task(s)", todos.len()),
-        }
+        words(self.args.todos.as_ref().map(Vec::len), self.args.merge)
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {

@@ -17,7 +17,7 @@ pub struct ToolCall;
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::built_in(
         NAME,
-        "tool_search",
+        super::tool_search::NAME,
         "🔌",
         include_str!("../../../assets/tools/tool_call.md"),
         json!({

@@ -7,13 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
+/// The tool's name.
+pub const NAME: &str = "tool_describe";
 /// The tool.
 pub struct ToolDescribe;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::built_in(
-        "tool_describe",
-        "tool_search",
+        NAME,
+        super::tool_search::NAME,
         "📖",
         include_str!("../../../assets/tools/tool_describe.md"),
         json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}),
@@ -40,7 +42,7 @@ impl Tool for ToolDescribe {
         _: &'a ToolCtx,
     ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("tool_describe", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let tool = among.meant(&args.name).ok_or_else(|| ToolError::Args(among.unknown(&args.name)))?;
             let spec = tool.spec();
             let result = json!({

@@ -8,13 +8,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
+/// The tool's name.
+pub const NAME: &str = "tool_search";
 /// The tool.
 pub struct ToolSearch;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::built_in(
-        "tool_search",
-        "tool_search",
+        NAME,
+        NAME,
         "🔍",
         include_str!("../../../assets/tools/tool_search.md"),
         json!({
@@ -49,7 +51,7 @@ impl Tool for ToolSearch {
         _: &'a ToolCtx,
     ) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("tool_search", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let (usual, most) = among.limits;
             let all: Vec<&ToolSpec> = among.specs().filter(|spec| !spec.pinned).collect();
             let found = catalog::search(&args.query, &all, args.limit.unwrap_or(usual).clamp(1, most));

@@ -12,12 +12,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
+/// The tool's name.
+pub const NAME: &str = "write_file";
 /// The tool.
 pub struct WriteFile;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     super::built_in(
-        "write_file",
+        NAME,
         "file",
         "📝",
         include_str!("../../../assets/tools/write_file.md"),
@@ -28,7 +30,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         }),
         Access::Write,
         Verbs::new("writing", "wrote"),
-        Parallel::ByPath,
+        Parallel::ByPath("path"),
     )
 });
 
@@ -43,9 +45,13 @@ impl Tool for WriteFile {
         &SPEC
     }
 
+    fn target(&self, args: &Value) -> String {
+        super::text(args, "path").to_owned()
+    }
+
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
-            let args: Args = super::parse("write_file", args)?;
+            let args: Args = super::parse(NAME, args)?;
             let ctx = ctx.clone();
             let call = crate::tools::blocking(move || plan(&args, &ctx)).await??;
             Ok(Box::new(call) as Box<dyn Call>)

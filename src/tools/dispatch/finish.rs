@@ -8,7 +8,7 @@ use crate::text::readable::readable;
 use crate::tools::output::binary;
 use crate::tools::output::bound::{self, Masks};
 use crate::tools::output::budget::OutputBudget;
-use crate::tools::spec::ToolOutput;
+use crate::tools::spec::{Content, ToolOutput};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -39,10 +39,10 @@ pub(super) struct Limits<'a> {
 }
 
 /// What the result of a call is, to mask it.
-pub(super) fn kind_of(tool: &str, intent: Option<&Intent>) -> RedactKind {
-    match (tool, intent) {
-        (_, Some(Intent::Command { line, .. })) => RedactKind::of_command(line),
-        ("read_file" | "search_files", _) => RedactKind::FileRead,
+pub(super) fn kind_of(content: Content, intent: Option<&Intent>) -> RedactKind {
+    match intent {
+        Some(Intent::Command { line, .. }) => RedactKind::of_command(line),
+        _ if content.is_of_files() => RedactKind::FileRead,
         _ => RedactKind::Code,
     }
 }

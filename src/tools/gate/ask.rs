@@ -14,6 +14,7 @@ use crate::protocol::{PERSONS, ToolCall};
 use crate::store::LARGEST;
 use crate::tools::output::bound::Masks;
 use crate::tools::spec::ToolCtx;
+use crate::tools::targets::Found;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, OptionFuture};
 use std::borrow::Cow;
@@ -33,6 +34,31 @@ pub(super) struct OpenQuestion {
 }
 
 impl Gate {
+    /// The question about a call as it was judged: with what it would touch, and what `changed` since it was asked before.
+    /// It offers no answer that lasts.
+    pub(super) fn question(
+        &self,
+        request: &Request<'_>,
+        verdict: Verdict,
+        found: Found,
+        changed: Vec<String>,
+    ) -> Approval {
+        Approval {
+            id: ApprovalId(self.asker.number()),
+            call_id: request.call.id.clone(),
+            tool: request.tool.to_owned(),
+            intent: request.intent.clone(),
+            verdict,
+            targets: found.targets,
+            payloads: found.payloads,
+            proposals: Vec::new(),
+            origin: self.whose(request.call),
+            changed,
+            kept: kept(&request.intent, request.ctx),
+            asked_at: self.asker.now(),
+        }
+    }
+
     /// Asks the person, and waits as long as the configuration says, not counting the time in which they write. A question
     /// that was judged as `shown` is taken back when it turns out to be another one now. What it would touch may be known
     /// in full only later.
@@ -143,7 +169,7 @@ impl Gate {
     }
 
     /// Who asks: the person, for a command of their own.
-    pub(super) fn whose(&self, call: &ToolCall) -> ApprovalOrigin {
+    fn whose(&self, call: &ToolCall) -> ApprovalOrigin {
         let origin = self.asker.origin();
         if call.id.starts_with(PERSONS) {
             return ApprovalOrigin { by: Speaker::Person, saying: String::new(), ..origin };
@@ -244,7 +270,7 @@ fn mask_found(targets: &mut [Target], payloads: &mut [Payload], masks: &Masks) {
 }
 
 /// Whether the edit history keeps what the files of a call hold.
-pub(super) fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
+fn kept(intent: &Intent, ctx: &ToolCtx) -> bool {
     let Intent::Edit(edits) = intent else { return false };
     // What does not exist yet is kept as that.
     let fits = |path: &std::path::Path| path.symlink_metadata().map_or(true, |meta| meta.len() <= LARGEST);

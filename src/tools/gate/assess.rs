@@ -1,4 +1,4 @@
-//! How a call is assessment: by the rules, and by what stands between them and a run: a policy that changed on disk, untrusted
+//! How a call is assessed: by the rules, and by what stands between them and a run: a policy that changed on disk, untrusted
 //! text in the conversation, secrets on their way out, a sandbox, a hook.
 
 use super::assessment::Assessment;

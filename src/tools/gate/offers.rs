@@ -7,6 +7,7 @@ use super::{Gate, disk};
 use crate::policy::proposals::{self, Seen};
 use crate::policy::{EditIntent, Intent, Proposal, Verdict};
 use crate::store::audit::{PastCall, is_cut};
+use crate::tools::builtin::{patch, read_file, search_files, terminal, write_file};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,9 +19,9 @@ const BUDGET: Duration = Duration::from_millis(80);
 /// The tools whose calls are of the kind of this one.
 fn tools(intent: &Intent) -> &'static [&'static str] {
     match intent {
-        Intent::Command { .. } => &["terminal"],
-        Intent::Edit(_) => &["write_file", "patch"],
-        Intent::Read(_) => &["read_file", "search_files"],
+        Intent::Command { .. } => &[terminal::NAME],
+        Intent::Edit(_) => &[write_file::NAME, patch::NAME],
+        Intent::Read(_) => &[read_file::NAME, search_files::NAME],
         Intent::Remote { .. } => &["mcp__*", "plugin__*"],
         Intent::Input { .. } | Intent::Talk => &[],
     }

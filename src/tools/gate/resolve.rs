@@ -4,10 +4,10 @@
 use super::assessment::{Assessment, effects};
 use super::environment::Environment;
 use super::request::{Answer, Request, Resolution};
-use super::{Gate, STOPPED, ask, disk};
+use super::{Gate, STOPPED, disk};
 use crate::lock::lock;
 use crate::policy::decide::PLANNING;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Mode, Verdict, Why};
+use crate::policy::{Approval, Decision, Intent, Mode, Verdict, Why};
 use crate::protocol::{Outcome, ToolCall};
 use crate::store::audit::AuditBy;
 use crate::text::readable::readable;
@@ -64,9 +64,7 @@ impl Gate {
         shown: Option<Assessment>,
     ) -> Result<Cleared, (Outcome, String)> {
         let Request { call, tool, ctx, .. } = *first;
-        // The command stands in the arguments of the tool itself, not in those of a call around it.
-        let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
-        let args = with_command(inner.as_deref().unwrap_or(&call.args), &line);
+        let args = with_command(call, &line);
         let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
         let planned = self.plan(tool, &args, ctx).await.ok_or_else(stopped)?;
         let planned = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
@@ -191,23 +189,10 @@ impl Gate {
         let offers = async {
             if assessment.once { Vec::new() } else { self.offers(request, &assessment.verdict, environment).await }
         };
-        let ((found, late), proposals) =
+        let ((mut found, late), proposals) =
             tokio::join!(disk::found(&request.intent, &assessment.verdict, environment), offers);
-        assessment.paths = found.resolved_paths;
-        let approval = Approval {
-            id: ApprovalId(self.asker.number()),
-            call_id: request.call.id.clone(),
-            tool: request.tool.to_owned(),
-            intent: request.intent.clone(),
-            verdict: told,
-            targets: found.targets,
-            payloads: found.payloads,
-            proposals,
-            origin: self.whose(request.call),
-            changed,
-            kept: ask::kept(&request.intent, request.ctx),
-            asked_at: self.asker.now(),
-        };
+        assessment.paths = found.resolved_paths.take();
+        let approval = Approval { proposals, ..self.question(request, told, found, changed) };
         match self.ask(approval, Some((assessment, request)), late, request.ctx).await {
             Answer::Person(Decision::Edited(line), shown) => Err(Resolution::Rerun { line, shown }),
             Answer::Person(
@@ -320,8 +305,11 @@ fn with_reason(verdict: Verdict, reason: Why) -> Verdict {
     }
 }
 
-/// The arguments with another command; anything that is no object becomes one.
-pub(super) fn with_command(args: &str, line: &str) -> String {
+/// The arguments of a call with another command; anything that is no object becomes one. The command stands in the
+/// arguments of the tool itself, not in those of a call around it.
+pub(super) fn with_command(call: &ToolCall, line: &str) -> String {
+    let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
+    let args = inner.as_deref().unwrap_or(&call.args);
     let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(args).unwrap_or_default();
     fields.insert("command".into(), serde_json::Value::String(line.to_owned()));
     serde_json::Value::Object(fields).to_string()

@@ -5,72 +5,56 @@ use super::assessment::Assessment;
 use super::disk::LateFindings;
 use super::request::{Answer, Request};
 use super::resolve::{refused, with_command};
-use super::{CallEvent, Gate, disk, folder, with_note};
+use super::{CallEvent, Gate, disk, with_note};
 use crate::lock::lock;
-use crate::policy::{Approval, ApprovalId, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
-use crate::protocol::{Outcome, ToolCall};
+use crate::policy::{Approval, Decision, Intent, Verdict, WITHOUT_SANDBOX, Why};
+use crate::protocol::Outcome;
 use crate::store::audit::AuditBy;
-use crate::tools::builtin::tool_call;
-use crate::tools::dispatch::PlannedCall;
-use crate::tools::spec::{ToolCtx, ToolOutput, ToolSpec};
+use crate::tools::spec::{ToolCtx, ToolOutput};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 /// Blocked things that are remembered as left so.
 const REMEMBERED: usize = 64;
 
-/// What was stopped.
-pub(super) struct BlockedRun<'a> {
-    pub call: &'a ToolCall,
-    pub spec: &'a ToolSpec,
-    pub intent: Intent,
-    /// The folder that it ran in.
-    pub cwd: PathBuf,
-    /// What the sandbox blocked, in words.
-    pub what: String,
-}
-
 impl Gate {
-    /// Asks whether it may run again, and gives the result that counts: the second, or the first with what was answered.
+    /// Asks whether the call, in whose `first` run the sandbox blocked `what`, may run again in the folder that it ran in.
+    /// Gives the result that counts: the second, or the first with what was answered.
     pub(super) async fn again_unsandboxed(
         &self,
-        blocked: BlockedRun<'_>,
+        blocked: &Request<'_>,
+        cwd: PathBuf,
+        what: &str,
         first: ToolOutput,
-        mut ctx: ToolCtx,
         events: &mpsc::Sender<CallEvent>,
     ) -> ToolOutput {
-        let BlockedRun { call, spec, intent, cwd, what } = blocked;
-        let Intent::Command { line, background: false, .. } = &intent else { return first };
+        let &Request { call, tool, ref intent, ctx, .. } = blocked;
+        let Intent::Command { line, background: false, .. } = intent else { return first };
         let left = |first: ToolOutput, note: &str| ToolOutput { content: with_note(first.content, note), ..first };
-        if lock(&self.left_blocked).contains(&what) {
+        if lock(&self.left_blocked).iter().any(|known| known == what) {
             return left(first, "the user already declined to run this outside the sandbox: do not try again");
         }
         if ctx.cancel.is_cancelled() {
             return first;
         }
         // Where the first run left the task counts when there is no second.
-        let moved = folder(&ctx);
-        let set = |to: &PathBuf| *lock(&ctx.cwd) = to.clone();
-        set(&cwd);
-        let inner = tool_call::unwrap(&call.name, &call.args).map(|(_, args)| args);
-        let args = with_command(inner.as_deref().unwrap_or(&call.args), line);
-        let planned = self.plan(&spec.name, &args, &ctx).await;
+        let moved = std::mem::replace(&mut *lock(&ctx.cwd), cwd);
+        let stay = || *lock(&ctx.cwd) = moved.clone();
+        let planned = self.plan(tool, &with_command(call, line), ctx).await;
         let Some(planned) = planned.and_then(|planned| planned.call.ok()) else {
-            set(&moved);
+            stay();
             return left(first, "it cannot run again");
         };
-        let PlannedCall { ask: hook, .. } = &planned;
-        let intent = planned.intent().clone();
-        let request = Request { call, tool: &spec.name, intent, hook: hook.as_deref(), ctx: &ctx };
-        let by = AuditBy::Person("run again without the sandbox".into());
-        if let Err(note) = self.without_sandbox(&request, &what).await {
-            set(&moved);
+        let request = Request { intent: planned.intent().clone(), hook: planned.ask.as_deref(), ..*blocked };
+        if let Err(note) = self.without_sandbox(&request, what).await {
+            stay();
             return left(first, &note);
         }
-        self.log_end(Some(self.end_row(call, &spec.name, &ctx)), Outcome::Failed, 0);
-        self.log_resolved(&request, None, by, None);
+        self.log_end(Some(self.end_row(call, tool, ctx)), Outcome::Failed, 0);
+        self.log_resolved(&request, None, AuditBy::Person("run again without the sandbox".into()), None);
+        self.tell_start(call, &planned.spec, planned.run.target(), events).await;
+        let mut ctx = ctx.clone();
         ctx.unconfined = true;
-        self.tell_start(call, spec, planned.run.target(), events).await;
         let mut second = self.run(planned, ctx, &call.id, events).await;
         second.content = with_note(
             second.content,
@@ -108,23 +92,10 @@ impl Gate {
                     return Ok(());
                 }
             }
-            let (found, late) = disk::found(intent, &verdict, &environment).await;
-            (assessment.verdict, assessment.paths) = (verdict.clone(), found.resolved_paths);
-            let approval = Approval {
-                id: ApprovalId(self.asker.number()),
-                call_id: request.call.id.clone(),
-                tool: request.tool.to_owned(),
-                intent: intent.clone(),
-                verdict,
-                targets: found.targets,
-                payloads: found.payloads,
-                // No answer to this lasts.
-                proposals: Vec::new(),
-                origin: self.whose(request.call),
-                changed,
-                kept: false,
-                asked_at: self.asker.now(),
-            };
+            let (mut found, late) = disk::found(intent, &verdict, &environment).await;
+            (assessment.verdict, assessment.paths) = (verdict.clone(), found.resolved_paths.take());
+            // No answer to this lasts.
+            let approval = self.question(request, verdict, found, changed);
             self.answered(approval, late, what, ctx).await?;
             allowed = Some(assessment);
         }

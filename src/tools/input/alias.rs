@@ -3,7 +3,7 @@
 
 mod map;
 
-use crate::tools::builtin::tool_call;
+use crate::tools::builtin::{patch, read_file, search_files, terminal, todo, tool_call, write_file};
 use map::{Fields, Mapped};
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ impl Alias {
 
 /// Calls of our own file tools with the path under another agent's name.
 fn own(name: &str, args: &str) -> Option<Alias> {
-    let name = ["read_file", "write_file", "patch"].into_iter().find(|own| *own == name)?;
+    let name = [read_file::NAME, write_file::NAME, patch::NAME].into_iter().find(|own| *own == name)?;
     let Ok(Value::Object(mut fields)) = serde_json::from_str(args) else { return None };
     if fields.contains_key("path") || fields.contains_key("patch") {
         return None;
@@ -171,12 +171,12 @@ fn own(name: &str, args: &str) -> Option<Alias> {
 
 fn map(ours: Ours, args: &str) -> (&'static str, Mapped) {
     let tool = match ours {
-        Ours::Shell | Ours::Python => "terminal",
-        Ours::Read => "read_file",
-        Ours::Write => "write_file",
-        Ours::Edit | Ours::Patch | Ours::Editor => "patch",
-        Ours::Grep | Ours::Glob | Ours::List | Ours::Search => "search_files",
-        Ours::Todo => "todo",
+        Ours::Shell | Ours::Python => terminal::NAME,
+        Ours::Read => read_file::NAME,
+        Ours::Write => write_file::NAME,
+        Ours::Edit | Ours::Patch | Ours::Editor => patch::NAME,
+        Ours::Grep | Ours::Glob | Ours::List | Ours::Search => search_files::NAME,
+        Ours::Todo => todo::NAME,
     };
     let given = match serde_json::from_str(args) {
         Ok(Value::Object(fields)) => Fields::new(fields),

@@ -6,6 +6,7 @@ use crate::config::{Config, ToolsConfig};
 use crate::llm::ToolSchema;
 use crate::lock::lock;
 use crate::policy::Intent;
+use crate::tools::builtin::{tool_call, tool_describe, tool_search};
 use crate::tools::input::repair;
 use crate::tools::registry::Snapshot;
 use crate::tools::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
@@ -14,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// The tools that find and run others. They are there when something is to be found.
-pub const SEARCH: [&str; 3] = ["tool_call", "tool_describe", "tool_search"];
+pub const SEARCH: [&str; 3] = [tool_call::NAME, tool_describe::NAME, tool_search::NAME];
 
 /// The rules of a session. What they allow is worked out anew when tools come or go.
 #[derive(Debug, Default)]
@@ -134,7 +135,7 @@ impl ToolSelection {
                 searched.push(spec);
             }
         }
-        if let Some(search) = schemas.iter_mut().find(|schema| schema.name == "tool_search") {
+        if let Some(search) = schemas.iter_mut().find(|schema| schema.name == tool_search::NAME) {
             let list = catalog::list(&searched);
             if !list.is_empty() {
                 search.description = format!("{}\n\n{list}", search.description);

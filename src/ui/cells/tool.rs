@@ -3,7 +3,7 @@
 
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
-use crate::protocol::{Outcome, PERSONS};
+use crate::protocol::{CallRow, Outcome, PERSONS};
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Joint, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span, ansi, columns, diff, format, highlight};
@@ -70,7 +70,7 @@ fn named(tool: &ToolCell) -> (&str, String) {
 /// Whether there is anything to open.
 pub fn can_open(tool: &ToolCell) -> bool {
     // The plan has a pane of its own; its JSON tells a person nothing.
-    tool.name != "todo" && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
+    tool.row != CallRow::Closed && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
 }
 
 /// A line for like calls: *Read 6 files: a.rs, b.rs …*
@@ -81,12 +81,12 @@ fn together(tool: &ToolCell, group: &[&ToolCell]) -> ToolCell {
             targets.push(&call.target);
         }
     }
-    let (name, count) = match &*tool.name {
-        "read_file" => ("Read", format::plural(targets.len() as u64, "file", "files")),
-        _ => ("Searched", format::plural(group.len() as u64, "time", "times")),
+    let count = match tool.row {
+        CallRow::Files => format::plural(targets.len() as u64, "file", "files"),
+        CallRow::Own | CallRow::Times | CallRow::Closed => format::plural(group.len() as u64, "time", "times"),
     };
     ToolCell {
-        name: name.into(),
+        name: format::capitalized(&tool.verb),
         target: format!("{count}: {}", targets.join(", ")),
         summary: String::new(),
         duration_ms: Some(group.iter().filter_map(|call| call.duration_ms).sum()),
@@ -326,6 +326,23 @@ mod tests {
         assert_eq!(whole_block(&lines, 6, 3), 3);
         let deep: Vec<Line> = (0..20).map(|at| Line::plain(if at == 0 { "{" } else { "  x" }, Role::Text)).collect();
         assert_eq!(whole_block(&deep, 0, 5), 5);
+    }
+
+    #[test]
+    fn like_calls_are_counted_by_what_they_looked_at_or_how_often() {
+        let call = |row, verb: &str, target: &str| ToolCell {
+            row,
+            verb: verb.into(),
+            target: target.into(),
+            ..ToolCell::default()
+        };
+        for (row, verb, want) in
+            [(CallRow::Files, "read", "Read 2 files: a, b"), (CallRow::Times, "searched", "Searched 3 times: a, b")]
+        {
+            let calls = ["a", "b", "a"].map(|target| call(row, verb, target));
+            let one = together(&calls[0], &calls.each_ref());
+            assert_eq!(format!("{} {}", one.name, one.target), want);
+        }
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! Like calls in a row: those that only look are shown as one line, which opens to the calls themselves.
 
 use super::{Cell, CellKind, ToolCell, ToolState, Transcript};
-use crate::protocol::{Outcome, PERSONS};
+use crate::protocol::{CallRow, Outcome, PERSONS};
 
-/// Tools whose calls are put together. What changes something, runs something or failed always has a line of its own.
-const TOOLS: [&str; 2] = ["read_file", "search_files"];
 /// So many stand for themselves.
 const FEWEST: usize = 3;
 
@@ -56,11 +54,11 @@ impl Transcript {
     }
 }
 
-/// A call that may stand in a group.
+/// A call that may stand in a group: one that went well, of a tool that only looks.
 fn like(cell: &Cell) -> Option<&ToolCell> {
     let CellKind::Tool(tool) = &cell.kind else { return None };
     let is_like = tool.state == ToolState::Done(Outcome::Ok)
-        && TOOLS.contains(&&*tool.name)
+        && matches!(tool.row, CallRow::Files | CallRow::Times)
         && !tool.call_id.starts_with(PERSONS);
     is_like.then_some(tool)
 }
@@ -77,7 +75,12 @@ mod tests {
 
     fn call(name: &str, outcome: Outcome) -> CellKind {
         let state = ToolState::Done(outcome);
-        CellKind::Tool(Box::new(ToolCell { name: name.into(), target: name.into(), state, ..ToolCell::default() }))
+        let row = match name {
+            "read_file" => CallRow::Files,
+            "search_files" => CallRow::Times,
+            _ => CallRow::Own,
+        };
+        CellKind::Tool(Box::new(ToolCell { name: name.into(), row, target: name.into(), state, ..ToolCell::default() }))
     }
 
     fn read() -> CellKind {

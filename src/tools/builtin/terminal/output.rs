@@ -31,7 +31,8 @@ pub(crate) fn summary(captured: &Captured, shown: &str) -> String {
 /// How much of a command's output its result may hold, beside what else stands in it and `more`.
 pub(crate) fn most(ctx: &ToolCtx, more: &str) -> Most {
     let config = &ctx.config.tool_output;
-    let tokens = config.tokens("terminal", "terminal", ctx.room.window).saturating_sub(BESIDE + tokens::weigh(more));
+    let tokens =
+        config.tokens(super::NAME, super::TOOLSET, ctx.room.window).saturating_sub(BESIDE + tokens::weigh(more));
     Most { tokens: tokens.max(LEAST), chars: config.max_bytes, line: config.max_line_length }
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of foreign tools as those of ours. A field that is not known makes the call uncertain: nothing is dropped that
 //! might have mattered.
 
+use crate::tools::builtin;
 use serde_json::{Map, Value, json};
 
 /// How other agents name a path.
@@ -106,7 +107,10 @@ pub(super) fn shell(mut given: Fields) -> Mapped {
         (None, None) => None,
     };
     given.any(&["restart", "with_escalated_permissions", "sandbox_permissions", "login", "shell"]);
-    given.call("terminal", json!({"command": command, "workdir": folder, "background": background, "timeout": timeout}))
+    given.call(
+        builtin::terminal::NAME,
+        json!({"command": command, "workdir": folder, "background": background, "timeout": timeout}),
+    )
 }
 
 fn is_shell(word: &str) -> bool {
@@ -126,7 +130,7 @@ pub(super) fn python(mut given: Fields) -> Mapped {
         return unsure("write the code to a file and run that");
     }
     let command = format!("python3 - <<'HERMES_EOF'\n{}\nHERMES_EOF", code.trim_end_matches('\n'));
-    given.call("terminal", json!({"command": command}))
+    given.call(builtin::terminal::NAME, json!({"command": command}))
 }
 
 pub(super) fn read(mut given: Fields) -> Mapped {
@@ -158,13 +162,13 @@ pub(super) fn read(mut given: Fields) -> Mapped {
             _ => return unsure("use `offset` and `limit`"),
         }
     }
-    given.call("read_file", json!({"path": path, "offset": offset, "limit": limit}))
+    given.call(builtin::read_file::NAME, json!({"path": path, "offset": offset, "limit": limit}))
 }
 
 pub(super) fn write(mut given: Fields) -> Mapped {
     let content = given.text(&["content", "contents", "file_text", "text", "code_content", "data"]);
     match (given.text(&PATH), content) {
-        (Some(path), Some(content)) => given.call("write_file", json!({"path": path, "content": content})),
+        (Some(path), Some(content)) => given.call(builtin::write_file::NAME, json!({"path": path, "content": content})),
         _ => unsure("`path` and `content` are required"),
     }
 }
@@ -191,10 +195,10 @@ pub(super) fn edit(mut given: Fields) -> Mapped {
     }
     match (old, new) {
         (Some(old), Some(new)) if old.is_empty() => {
-            given.call("write_file", json!({"path": path, "content": new})).only_new()
+            given.call(builtin::write_file::NAME, json!({"path": path, "content": new})).only_new()
         }
         (Some(old), Some(new)) => given.call(
-            "patch",
+            builtin::patch::NAME,
             json!({"mode": "replace", "path": path, "old_string": old, "new_string": new, "replace_all": all}),
         ),
         _ => unsure("`path`, `old_string` and `new_string` are required"),
@@ -213,7 +217,7 @@ impl Mapped {
 
 pub(super) fn patch_text(text: String) -> Mapped {
     match text.contains("*** Begin Patch") {
-        true => Sure(("patch", json!({"mode": "patch", "patch": text}))),
+        true => Sure((builtin::patch::NAME, json!({"mode": "patch", "patch": text}))),
         false => unsure("mode=patch takes a V4A patch, from *** Begin Patch to *** End Patch"),
     }
 }
@@ -228,7 +232,7 @@ pub(super) fn patch(mut given: Fields) -> Mapped {
         return unsure("mode=patch needs `patch`");
     };
     given.any(&PATH);
-    match given.call("patch", Value::Null) {
+    match given.call(builtin::patch::NAME, Value::Null) {
         Sure(_) => patch_text(text),
         other => other,
     }
@@ -275,7 +279,7 @@ pub(super) fn grep(mut given: Fields) -> Mapped {
     // Lines are numbered anyway.
     given.any(&["-n", "line_numbers"]);
     given.call(
-        "search_files",
+        builtin::search_files::NAME,
         json!({"pattern": pattern, "path": path, "file_glob": glob, "output_mode": mode, "context": around, "limit": limit}),
     )
 }
@@ -286,7 +290,8 @@ pub(super) fn glob(mut given: Fields) -> Mapped {
     };
     let path = given.text(&["path", "directory", "dir_path", "folder", "target_directory"]);
     let limit = given.any(&["limit", "max_results"]);
-    given.call("search_files", json!({"target": "files", "pattern": pattern, "path": path, "limit": limit}))
+    given
+        .call(builtin::search_files::NAME, json!({"target": "files", "pattern": pattern, "path": path, "limit": limit}))
 }
 
 pub(super) fn list(mut given: Fields) -> Mapped {
@@ -295,13 +300,13 @@ pub(super) fn list(mut given: Fields) -> Mapped {
     }
     let path = given.text(&["path", "dir_path", "directory", "relative_workspace_path", "target_directory", "folder"]);
     given.any(&["recursive", "depth", "respect_git_ignore"]);
-    given.call("search_files", json!({"target": "files", "pattern": "*", "path": path}))
+    given.call(builtin::search_files::NAME, json!({"target": "files", "pattern": "*", "path": path}))
 }
 
 /// The specification's name of `search_files`; its arguments are the same.
 pub(super) fn search(given: Fields) -> Mapped {
     match given.0.contains_key("pattern") && given.0.keys().all(|name| SEARCHED.contains(&name.as_str())) {
-        true => Sure(("search_files", Value::Object(given.0))),
+        true => Sure((builtin::search_files::NAME, Value::Object(given.0))),
         false => grep(given),
     }
 }
@@ -311,7 +316,7 @@ const SEARCHED: [&str; 8] = ["pattern", "target", "path", "file_glob", "limit", 
 pub(super) fn todo(mut given: Fields) -> Mapped {
     let merge = given.any(&["merge"]);
     let Some(list) = given.any(&["todos", "plan", "items", "tasks"]) else {
-        return given.call("todo", json!({}));
+        return given.call(builtin::todo::NAME, json!({}));
     };
     let Value::Array(list) = list else { return unsure("`todos` must be a list") };
     let mut todos = Vec::with_capacity(list.len());
@@ -325,5 +330,5 @@ pub(super) fn todo(mut given: Fields) -> Mapped {
         let status = entry.remove("status").unwrap_or_else(|| json!("pending"));
         todos.push(json!({"id": id, "content": content, "status": status}));
     }
-    given.call("todo", json!({"todos": todos, "merge": merge}))
+    given.call(builtin::todo::NAME, json!({"todos": todos, "merge": merge}))
 }

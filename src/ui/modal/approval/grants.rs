@@ -36,8 +36,7 @@ pub fn sentence(offer: &Proposal, approval: &Approval) -> String {
         Scope::Global => ", in every folder",
     };
     let text = visible(&format!("{what}{place}")).text.replace('\n', " ");
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
+    format::capitalized(&text)
 }
 
 fn classes(approval: &Approval) -> String {
