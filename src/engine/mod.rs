@@ -7,12 +7,14 @@ mod base;
 mod log;
 mod services;
 mod sessions;
+mod window;
 
 pub use crate::agent::spec::{Answers, Opens, SessionLimits, SessionSpec, Surface};
 pub use base::{Base, BaseOptions, base, key_names, paths, service_keys};
 pub use log::logging;
 pub use services::{Services, leave};
 pub use sessions::SessionEvent;
+pub use window::{ScreenAsk, call, windows};
 
 use crate::agent::policy_snapshot::{PolicySnapshot, Snapshots};
 use crate::agent::runner::{Deps, Newest};
@@ -26,8 +28,9 @@ use crate::tools::dispatch::Dispatch;
 use crate::tools::world::LocalWorld;
 use sessions::Sessions;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::mpsc;
+use window::{Board, Window};
 
 /// How an engine is started.
 #[derive(Clone, Default)]
@@ -50,6 +53,11 @@ struct Inner {
     dispatch: Arc<Dispatch>,
     newest: Newest,
     sessions: Sessions,
+    board: Board,
+    /// Made with the first session.
+    window: OnceLock<Option<Window>>,
+    /// Who answers what only a screen can.
+    screen: Mutex<Option<mpsc::Sender<ScreenAsk>>>,
 }
 
 /// What an engine tells, once each.
@@ -70,7 +78,16 @@ impl Engine {
             PolicySnapshot::new(base.paths.clone(), Arc::clone(&base.sources), &Arc::new(Snapshots::default()));
         let newest = Newest { loaded: Arc::new(Mutex::new(Arc::clone(&base.loaded))), policy };
         let (sessions, events) = Sessions::new();
-        let inner = Inner { base, services, dispatch: Arc::new(dispatch), newest, sessions };
+        let inner = Inner {
+            base,
+            services,
+            dispatch: Arc::new(dispatch),
+            newest,
+            sessions,
+            board: Board::default(),
+            window: OnceLock::new(),
+            screen: Mutex::default(),
+        };
         (Self { inner: Arc::new(inner) }, Streams { events, processes })
     }
 
@@ -122,6 +139,9 @@ impl Engine {
     }
 
     async fn end(&self, kill: bool) {
+        if let Some(Some(window)) = self.inner.window.get() {
+            window.close();
+        }
         let services = &self.inner.services;
         services.end(kill).await;
         for backends in self.take_left() {

@@ -63,6 +63,7 @@ impl Engine {
         }
         let deps = self.deps(&spec.cwd, spec.parent.as_ref());
         let (backends, policy) = (deps.backends.clone(), Arc::clone(&deps.policy));
+        self.be_found();
         let (orders, mut queue) = mpsc::unbounded_channel();
         let handle = runner::spawn(deps, spec, id.clone());
         let commands = handle.commands;
@@ -78,10 +79,12 @@ impl Engine {
         let task = tokio::spawn(async move {
             let events = engine.inner.sessions.events.clone();
             while let Some(event) = told.recv().await {
+                engine.inner.board.heard(&session, &event);
                 // Nobody watches any more: the session goes on to its end all the same.
                 let _ = events.send(SessionEvent { session: session.clone(), event: Some(event) }).await;
             }
             let _ = handle.task.await;
+            engine.inner.board.gone(&session);
             engine.left(&session, left).await;
             let _ = events.send(SessionEvent { session, event: None }).await;
         });

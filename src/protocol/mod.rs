@@ -15,6 +15,7 @@ mod rewind;
 mod session;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use approval::{
     Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Past, Payload, Preview, Proposal, Scope, Speaker, Target,
@@ -34,6 +35,10 @@ pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 pub use session::{PolicyChange, ProcessId, UnavailableBackend};
+pub use window::{
+    SessionState, Waiting, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest, WindowSays, WindowSession,
+    WindowStatus,
+};
 
 /// The version of the form.
 pub const VERSION: u32 = 1;

@@ -21,7 +21,7 @@ fn commands_have_their_form() {
         json!({"type": "submit", "data": {"text": "hi", "images": []}}),
     );
     is(&AgentCommand::Redo, json!({"type": "redo"}));
-    is(&AgentCommand::SetMode(Mode::Auto), json!({"type": "set_mode", "data": "smart"}));
+    is(&AgentCommand::SetMode(Mode::Auto), json!({"type": "set_mode", "data": "auto"}));
     is(&AgentCommand::SetEffort(Effort::XHigh), json!({"type": "set_effort", "data": "xhigh"}));
     is(
         &AgentCommand::Decide(ApprovalId(3), Decision::Deny { feedback: "not there".into() }),

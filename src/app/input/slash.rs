@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn unknown_commands_get_the_closest_match_and_keep_the_text() {
-        for (typed, near) in [("/modle", Some("model")), ("/quti", Some("quit")), ("/xyzzyplugh", None)] {
+        for (typed, near) in [("/modell", Some("model")), ("/quti", Some("quit")), ("/xyzzyplugh", None)] {
             let mut model = ready();
             script(&mut model, &format!("{typed} x<ret>"));
             let said = &model.notices.shown.last().expect("a notice").text;

@@ -11,6 +11,7 @@ pub(super) mod info;
 pub(super) mod kin;
 mod launch;
 pub(super) mod lifecycle;
+pub(super) mod lineage;
 mod login;
 pub(super) mod notice;
 mod orders;

@@ -1,0 +1,224 @@
+//! What is known of the open sessions, folded from their events: for whoever asks from outside.
+
+use crate::lock::lock;
+use crate::protocol::{
+    AgentEvent, Approval, Body, Intent, SessionId, SessionState, TurnEnd, Waiting, WaitingId, WindowReply,
+    WindowSession,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+use tokio::sync::oneshot;
+
+/// Characters of a question.
+const MAX_TEXT: usize = 300;
+
+/// The open sessions.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Board(Mutex<BTreeMap<SessionId, Row>>);
+
+#[derive(Debug, Default)]
+struct Row {
+    title: Option<String>,
+    cwd: String,
+    working: bool,
+    failed: bool,
+    waiting: Vec<Waiting>,
+    /// The last text of the model.
+    said: String,
+    /// Who waits for the answer of the turn.
+    asked: Vec<oneshot::Sender<WindowReply>>,
+}
+
+impl Board {
+    fn rows(&self) -> MutexGuard<'_, BTreeMap<SessionId, Row>> {
+        lock(&self.0)
+    }
+
+    /// A session tells something.
+    pub(in crate::engine) fn heard(&self, session: &SessionId, event: &AgentEvent) {
+        let mut rows = self.rows();
+        if let AgentEvent::SessionOpened { .. } = event {
+            rows.entry(session.clone()).or_default();
+        }
+        if let Some(row) = rows.get_mut(session) {
+            row.heard(event);
+        }
+    }
+
+    /// A session is over.
+    pub(in crate::engine) fn gone(&self, session: &SessionId) {
+        self.rows().remove(session);
+    }
+
+    /// All of them, in the order of their ids. Where they work is left out: see [`placed`].
+    pub(super) fn sessions(&self) -> Vec<WindowSession> {
+        self.rows().iter().map(|(id, row)| row.session(id)).collect()
+    }
+
+    /// Whether a session waits for this answer.
+    pub(super) fn waits(&self, session: &SessionId, to: WaitingId) -> bool {
+        self.rows().get(session).is_some_and(|row| row.waiting.iter().any(|waiting| waiting.id == to))
+    }
+
+    /// A prompt is on its way to a session; `None`: it is not open. With `wait`, the answer of its turn comes back.
+    #[expect(clippy::option_option, reason = "whether it is open, and whether anything comes")]
+    pub(super) fn asked(&self, session: &SessionId, wait: bool) -> Option<Option<oneshot::Receiver<WindowReply>>> {
+        let mut rows = self.rows();
+        let row = rows.get_mut(session)?;
+        Some(wait.then(|| {
+            let (reply, answered) = oneshot::channel();
+            row.asked.push(reply);
+            answered
+        }))
+    }
+}
+
+impl Row {
+    fn heard(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::SessionOpened { session, .. } | AgentEvent::SessionChanged(session) => {
+                self.title.clone_from(&session.title);
+                self.cwd.clone_from(&session.cwd);
+            }
+            AgentEvent::TurnStarted { .. } => {
+                self.working = true;
+                self.said.clear();
+            }
+            AgentEvent::ItemFinished(item) => {
+                if let Body::Assistant(body) = &item.body
+                    && !body.text.trim().is_empty()
+                {
+                    self.said.clone_from(&body.text);
+                }
+            }
+            AgentEvent::ApprovalRequested(approval) => self.waiting.push(Waiting {
+                id: WaitingId::Approval(approval.id),
+                text: short(&asked(approval)),
+                choices: Vec::new(),
+            }),
+            AgentEvent::ApprovalClosed(id) => {
+                self.waiting.retain(|waiting| waiting.id != WaitingId::Approval(*id));
+            }
+            AgentEvent::Asked(question) => self.waiting.push(Waiting {
+                id: WaitingId::Question(question.id),
+                text: short(&question.text),
+                choices: question.choices.clone(),
+            }),
+            AgentEvent::QuestionClosed(id) => {
+                self.waiting.retain(|waiting| waiting.id != WaitingId::Question(*id));
+            }
+            AgentEvent::TurnFinished(outcome) => {
+                self.working = false;
+                self.failed = matches!(outcome.end, TurnEnd::Provider(_) | TurnEnd::Error(_));
+                let reply = match &outcome.end {
+                    TurnEnd::Completed => WindowReply::Answered(self.said.clone()),
+                    TurnEnd::Stopped => WindowReply::Refused("the turn was stopped".into()),
+                    TurnEnd::Limit => WindowReply::Refused("the turn ran out of steps".into()),
+                    TurnEnd::Provider(why) | TurnEnd::Error(why) => WindowReply::Refused(why.clone()),
+                };
+                for waits in self.asked.drain(..) {
+                    // It left before.
+                    let _ = waits.send(reply.clone());
+                }
+            }
+            AgentEvent::NotTaken(why) => {
+                for waits in self.asked.drain(..) {
+                    let _ = waits.send(WindowReply::Refused(why.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn session(&self, id: &SessionId) -> WindowSession {
+        let state = if !self.waiting.is_empty() {
+            SessionState::NeedsAnswer
+        } else if self.working {
+            SessionState::Working
+        } else if self.failed {
+            SessionState::Failed
+        } else {
+            SessionState::Idle
+        };
+        WindowSession {
+            session: id.clone(),
+            title: self.title.clone(),
+            cwd: self.cwd.clone(),
+            checkout: None,
+            state,
+            waiting: self.waiting.clone(),
+        }
+    }
+}
+
+/// With the checkout that each works in. Blocks.
+pub(in crate::engine) fn placed(mut sessions: Vec<WindowSession>) -> Vec<WindowSession> {
+    for session in &mut sessions {
+        session.checkout = checkout(Path::new(&session.cwd));
+    }
+    sessions
+}
+
+/// The top of the git checkout that a folder is in. Blocks.
+pub(in crate::engine) fn checkout(cwd: &Path) -> Option<String> {
+    let top = cwd.ancestors().find(|folder| folder.join(".git").exists())?;
+    Some(top.canonicalize().unwrap_or_else(|_| top.to_owned()).display().to_string())
+}
+
+/// A call that needs approval, and why.
+fn asked(approval: &Approval) -> String {
+    let what = match &approval.intent {
+        Intent::Command { line, .. } => line.clone(),
+        Intent::Edit(edits) => edits.iter().map(|edit| edit.path.display().to_string()).collect::<Vec<_>>().join(", "),
+        Intent::Read(path) => path.display().to_string(),
+        Intent::Remote { args, .. } => args.clone(),
+        Intent::Input { text, .. } => text.clone(),
+        Intent::Talk => String::new(),
+    };
+    let why: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.text.as_str()).collect();
+    format!("{}: {what} ({})", approval.tool, why.join("; "))
+}
+
+fn short(text: &str) -> String {
+    crate::text::width::truncate_end(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_TEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Question, QuestionId, TurnOutcome};
+
+    fn told(board: &Board, id: &SessionId, event: AgentEvent) -> (SessionState, usize) {
+        board.heard(id, &event);
+        board.sessions().first().map(|session| (session.state, session.waiting.len())).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_session_is_known_by_what_it_tells() {
+        let (board, id) = (Board::default(), SessionId::from("a"));
+        let question = Question {
+            id: QuestionId(3),
+            call_id: "c".into(),
+            text: "Which\n one?".into(),
+            choices: vec!["x".into()],
+            allow_freetext: true,
+        };
+        let ended = |end| AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1 });
+        // Nothing of a session that is not open.
+        assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Idle, 0));
+        assert!(board.sessions().is_empty() && board.asked(&id, true).is_none());
+        board.rows().entry(id.clone()).or_default();
+        assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Working, 0));
+        let mut answered = board.asked(&id, true).unwrap().unwrap();
+        assert_eq!(told(&board, &id, AgentEvent::Asked(question)), (SessionState::NeedsAnswer, 1));
+        assert_eq!(board.sessions()[0].waiting[0].text, "Which one?");
+        assert!(board.waits(&id, WaitingId::Question(QuestionId(3))));
+        assert_eq!(told(&board, &id, AgentEvent::QuestionClosed(QuestionId(3))), (SessionState::Working, 0));
+        assert!(answered.try_recv().is_err());
+        assert_eq!(told(&board, &id, ended(TurnEnd::Provider("no key".into()))), (SessionState::Failed, 0));
+        assert_eq!(answered.try_recv(), Ok(WindowReply::Refused("no key".into())));
+        board.gone(&id);
+        assert!(board.sessions().is_empty());
+    }
+}

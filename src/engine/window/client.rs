@@ -1,0 +1,80 @@
+//! The other side: finding windows, and asking one.
+
+use crate::config::Paths;
+use crate::protocol::{VERSION, WindowAnswer, WindowCall, WindowReply, WindowRequest};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of a reply.
+const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes that the address of a socket may have on every system.
+const ADDRESS: usize = 100;
+
+/// The sockets of the other processes of this home, with their numbers. Blocks.
+pub fn windows(paths: &Paths) -> Vec<(u32, PathBuf)> {
+    let entries = std::fs::read_dir(paths.run()).into_iter().flatten().flatten();
+    let mut found: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| {
+            let path = entry.path();
+            let pid = path.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()?;
+            (pid != std::process::id()).then_some((pid, path))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Asks a window; `None` for `wait` waits as long as it takes. A socket that nobody listens on is removed. Blocks.
+///
+/// # Errors
+/// When nobody listens there, or the reply can't be read.
+pub fn call(paths: &Paths, socket: &Path, request: WindowRequest, wait: Option<Duration>) -> io::Result<WindowReply> {
+    let stream = with_short(socket, |short| UnixStream::connect(short));
+    let mut stream = stream.inspect_err(|error| {
+        // Of a process that was killed.
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            super::remove_socket(&paths.home, socket);
+        }
+    })?;
+    stream.set_read_timeout(wait)?;
+    let mut line = serde_json::to_vec(&WindowCall { version: VERSION, request }).map_err(io::Error::other)?;
+    line.push(b'\n');
+    stream.write_all(&line)?;
+    let mut reply = String::new();
+    BufReader::new(stream.take(MAX_REPLY_BYTES)).read_line(&mut reply)?;
+    let answer: WindowAnswer = serde_json::from_str(&reply).map_err(io::Error::other)?;
+    Ok(answer.reply)
+}
+
+/// Works with a path that the address of a socket has room for: a home may lie deep.
+pub(super) fn with_short<T>(socket: &Path, work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let (Some(folder), Some(name)) = (socket.parent(), socket.file_name()) else { return work(socket) };
+    if socket.as_os_str().len() <= ADDRESS || !cfg!(target_os = "linux") {
+        return work(socket);
+    }
+    let folder = std::fs::File::open(folder)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&folder);
+    work(&Path::new(&format!("/proc/self/fd/{number}")).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn a_deep_home_has_a_socket_too_and_a_dead_one_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("d".repeat(60)).join("e".repeat(60));
+        let paths = Paths::at(&deep);
+        std::fs::create_dir_all(paths.run()).unwrap();
+        let socket = paths.run().join("77.sock");
+        let listener = with_short(&socket, |short| UnixListener::bind(short)).unwrap();
+        assert_eq!(windows(&paths), [(77, socket.clone())]);
+        drop(listener);
+        assert!(call(&paths, &socket, WindowRequest::List, None).is_err());
+        assert_eq!(windows(&paths), []);
+    }
+}

@@ -1,0 +1,223 @@
+//! Windows that talk: each process in which a session is open listens on a socket of its owner, `HERMES_HOME/run/PID.sock`.
+//! What another program of the same person asks there is answered from the `board`, or carried out like an order from the
+//! screen. What a command of an agent asks is asked about first: only a person talks for themselves.
+
+mod board;
+mod client;
+
+pub(super) use board::Board;
+pub use client::{call, windows};
+
+use super::Engine;
+use crate::config::Paths;
+use crate::exec;
+use crate::fs::{ensure_dir, remove};
+use crate::protocol::{
+    AgentCommand, Decision, SessionState, VERSION, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest,
+    WindowSays, WindowStatus,
+};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+
+/// Bytes of a request.
+const MAX_REQUEST_BYTES: u64 = 64 * 1024;
+/// How long a program that connected may take to say what it wants.
+const REQUEST_WAIT: Duration = Duration::from_secs(5);
+/// How long a person has to look at what a command of an agent wants, and a screen to answer.
+const PERSON_WAIT: Duration = Duration::from_secs(60);
+
+/// A request that the screen answers: it knows what is in view, and who may say yes.
+#[derive(Debug)]
+pub struct ScreenAsk {
+    pub request: WindowRequest,
+    /// The command of an agent that wants it; `None`: a person.
+    pub by: Option<String>,
+    pub reply: oneshot::Sender<WindowReply>,
+}
+
+/// The socket of this process.
+pub(super) struct Window {
+    home: PathBuf,
+    socket: PathBuf,
+}
+
+impl Window {
+    /// Makes the socket and listens. Blocks for some looks at the disk; must be called inside the runtime.
+    pub(super) fn open(paths: &Paths, engine: Engine) -> io::Result<Self> {
+        let dir = paths.run();
+        ensure_dir(&dir).map_err(io::Error::other)?;
+        let socket = dir.join(format!("{}.sock", std::process::id()));
+        let window = Self { home: paths.home.clone(), socket };
+        // Of a process that had this number before and was killed.
+        window.close();
+        let listener = client::with_short(&window.socket, |short| UnixListener::bind(short))?;
+        std::fs::set_permissions(&window.socket, std::fs::Permissions::from_mode(0o600))?;
+        tokio::spawn(listen(listener, engine));
+        Ok(window)
+    }
+
+    /// Nobody finds this process any more.
+    pub(super) fn close(&self) {
+        remove_socket(&self.home, &self.socket);
+    }
+}
+
+fn remove_socket(home: &Path, socket: &Path) {
+    if let Err(error) = remove::file(remove::File::Window, home, socket) {
+        tracing::debug!("{error}");
+    }
+}
+
+async fn listen(listener: UnixListener, engine: Engine) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let engine = engine.clone();
+                tokio::spawn(async move {
+                    if let Err(error) = serve(stream, &engine).await {
+                        tracing::debug!("a program left before it was answered: {error}");
+                    }
+                });
+            }
+            Err(error) => {
+                // No descriptor is free: it is tried again once some are.
+                tracing::warn!("cannot hear another window: {error}");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    }
+}
+
+async fn serve(mut stream: UnixStream, engine: &Engine) -> io::Result<()> {
+    let peer = stream.peer_cred()?;
+    let reply = if peer.uid() == rustix::process::geteuid().as_raw() {
+        let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+        match request(&mut stream).await {
+            Ok(request) => {
+                let by = tokio::task::spawn_blocking(move || pid.map_or(Some(String::new()), exec::command_above));
+                engine.answer(request, by.await.unwrap_or(Some(String::new()))).await
+            }
+            Err(why) => WindowReply::Refused(why),
+        }
+    } else {
+        WindowReply::Refused("this window belongs to another user".into())
+    };
+    let mut line = serde_json::to_vec(&WindowAnswer { version: VERSION, reply }).map_err(io::Error::other)?;
+    line.push(b'\n');
+    stream.write_all(&line).await?;
+    stream.shutdown().await
+}
+
+async fn request(stream: &mut UnixStream) -> Result<WindowRequest, String> {
+    let mut line = String::new();
+    let mut reader = BufReader::new(stream.take(MAX_REQUEST_BYTES));
+    match tokio::time::timeout(REQUEST_WAIT, reader.read_line(&mut line)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return Err(format!("the request can't be read: {error}")),
+        Err(_) => return Err("no request came".into()),
+    }
+    let call: WindowCall =
+        serde_json::from_str(&line).map_err(|error| format!("the request can't be read: {error}"))?;
+    if call.version == VERSION { Ok(call.request) } else { Err(format!("version {VERSION} is spoken here")) }
+}
+
+impl Engine {
+    /// Lets other programs find this process. Returns at once.
+    pub(super) fn be_found(&self) {
+        let engine = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let open = || {
+                Window::open(&engine.base().paths, engine.clone())
+                    .inspect_err(|error| tracing::warn!("other windows can't reach this one: {error}"))
+                    .ok()
+            };
+            engine.inner.window.get_or_init(open);
+        });
+    }
+
+    /// What only a screen can answer goes there from now on.
+    pub fn screen_asks(&self) -> mpsc::Receiver<ScreenAsk> {
+        let (asks, asked) = mpsc::channel(8);
+        *crate::lock::lock(&self.inner.screen) = Some(asks);
+        asked
+    }
+
+    async fn answer(&self, request: WindowRequest, by: Option<String>) -> WindowReply {
+        if by.is_none() && !matches!(request, WindowRequest::Focus(_)) {
+            return self.carry_out(request).await;
+        }
+        let screen = crate::lock::lock(&self.inner.screen).clone();
+        let nobody = || WindowReply::Refused("no screen is open there, so nobody can allow it".into());
+        let Some(screen) = screen else { return nobody() };
+        let (reply, answered) = oneshot::channel();
+        if screen.send(ScreenAsk { request, by, reply }).await.is_err() {
+            return nobody();
+        }
+        match tokio::time::timeout(PERSON_WAIT, answered).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) | Err(_) => WindowReply::Refused("nobody answered there".into()),
+        }
+    }
+
+    /// Does what a person asks of this process, as far as it needs no screen.
+    pub async fn carry_out(&self, request: WindowRequest) -> WindowReply {
+        let board = &self.inner.board;
+        match request {
+            WindowRequest::List => {
+                let sessions = board.sessions();
+                WindowReply::Sessions(tokio::task::spawn_blocking(|| board::placed(sessions)).await.unwrap_or_default())
+            }
+            WindowRequest::Status => {
+                let sessions = board.sessions();
+                let count = |state| sessions.iter().filter(|session| session.state == state).count();
+                WindowReply::Status(WindowStatus {
+                    pid: std::process::id(),
+                    program: env!("CARGO_PKG_VERSION").to_owned(),
+                    folder: self.base().cwd.display().to_string(),
+                    sessions: sessions.len(),
+                    waiting: count(SessionState::NeedsAnswer),
+                    working: count(SessionState::Working),
+                })
+            }
+            WindowRequest::Focus(_) => WindowReply::Refused("no screen is open there".into()),
+            WindowRequest::Ask { session, text, wait } => {
+                let Some(answered) = board.asked(&session, wait) else { return not_open() };
+                self.order(&session, AgentCommand::Steer { text, images: Vec::new() });
+                match answered {
+                    // Gone with its session.
+                    Some(answered) => answered.await.unwrap_or_else(|_| not_open()),
+                    None => WindowReply::Done,
+                }
+            }
+            WindowRequest::Answer { session, to, says } => {
+                if !board.waits(&session, to) {
+                    return WindowReply::Refused("nothing with this number waits there".into());
+                }
+                let order = match (to, says) {
+                    (WaitingId::Approval(id), WindowSays::Allow) => AgentCommand::Decide(id, Decision::Once),
+                    (WaitingId::Approval(id), WindowSays::Deny(feedback)) => {
+                        AgentCommand::Decide(id, Decision::Deny { feedback })
+                    }
+                    (WaitingId::Question(id), WindowSays::Text(text)) => AgentCommand::Answer(id, text),
+                    (WaitingId::Approval(_), WindowSays::Text(_)) => {
+                        return WindowReply::Refused("this needs approval: answer with --allow or --deny".into());
+                    }
+                    (WaitingId::Question(_), WindowSays::Allow | WindowSays::Deny(_)) => {
+                        return WindowReply::Refused("this is a question: answer with text".into());
+                    }
+                };
+                self.order(&session, order);
+                WindowReply::Done
+            }
+        }
+    }
+}
+
+fn not_open() -> WindowReply {
+    WindowReply::Refused("this session is not open there".into())
+}
