@@ -42,12 +42,14 @@ pub fn set_mode(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
     let (level, text) = match mode {
         Mode::Manual => (Level::Info, "approvals: ask, risky commands need your approval".to_owned()),
-        Mode::Smart => match model.tab.session.as_ref().map(|session| &session.adviser) {
+        Mode::Smart => match model.tab.session.as_ref().map(|session| &session.auto_approver) {
             Some(None) => (
                 Level::Warning,
                 "approvals: auto, but no model is available: everything needs your approval".to_owned(),
             ),
-            Some(Some(adviser)) => (Level::Info, format!("approvals: auto, {adviser} approves low-risk commands")),
+            Some(Some(auto_approver)) => {
+                (Level::Info, format!("approvals: auto, {auto_approver} approves low-risk commands"))
+            }
             None => (Level::Info, "approvals: auto, a model approves low-risk commands".to_owned()),
         },
         Mode::Off => {

@@ -47,7 +47,7 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
         spill: Some(crate::tools::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
         notify_on_complete: command.background && command.options.notify,
         watch_patterns: command.options.patterns.clone(),
-        far,
+        remote: far,
         sudos,
     };
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
