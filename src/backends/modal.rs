@@ -304,9 +304,10 @@ impl Backend for Modal {
         match self.is_running(&in_use) {
             Ok(true) => None,
             Ok(false) => {
-                let next = match self.config.container_persistent && self.snapshot(&in_use.name).is_file() {
-                    true => "the next command creates a new one from the last saved image",
-                    false => "the next command creates a new one from its image; anything written in it is lost",
+                let next = if self.config.container_persistent && self.snapshot(&in_use.name).is_file() {
+                    "the next command creates a new one from the last saved image"
+                } else {
+                    "the next command creates a new one from its image; anything written in it is lost"
                 };
                 let name = &in_use.name;
                 Some(format!("its sandbox {name} has stopped (idle too long, after a day, or outside Hermes); {next}"))

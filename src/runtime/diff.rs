@@ -204,12 +204,13 @@ fn new(root: &Path, name: &[u8]) -> Part {
         return plain(format!("new · binary, {}", format::bytes(size)));
     }
     let cut = size > bytes.len() as u64;
-    let (of, rest) = match cut {
-        true => (
+    let (of, rest) = if cut {
+        (
             format!(" in the first {} of {}", format::bytes(NEW_BYTES), format::bytes(size)),
             "… the rest of this file is left out\n",
-        ),
-        false => (String::new(), ""),
+        )
+    } else {
+        (String::new(), "")
     };
     let patch = format!("{}{rest}", diff.unified);
     Part { said: format!("+{}{of} · new", diff.added), patch, path }

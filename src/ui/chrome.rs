@@ -245,10 +245,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if let TurnStatus::Running(running) = &model.tab.turn {
         let step = format::clock(running.step_worked(model.now));
         let turn = format::clock(running.worked(model.now));
-        let text = match running.step > 1 && !short {
-            false => turn,
-            true if area.width >= ROOMY => format!("step {step} · turn {turn}"),
-            true => format!("{step} of {turn}"),
+        let text = if running.step <= 1 || short {
+            turn
+        } else if area.width >= ROOMY {
+            format!("step {step} · turn {turn}")
+        } else {
+            format!("{step} of {turn}")
         };
         part(paint, &text, strong);
     }

@@ -145,9 +145,10 @@ pub fn draw(
     let own = super::tabs::colour(&model.tab);
     if several || !paint.has_tones() {
         // The colour of the tab: what is written never goes to the wrong one.
-        let bar = match several {
-            true => paint.role(own),
-            false => paint.slot(if focused { Slot::BorderFocused } else { Slot::Border }),
+        let bar = if several {
+            paint.role(own)
+        } else {
+            paint.slot(if focused { Slot::BorderFocused } else { Slot::Border })
         };
         paint.repeat(Rect { x: area.x, width: 1, ..block }, "▎", bar);
     }

@@ -42,12 +42,13 @@ pub fn listed(model: &mut Model, new: Permissions) {
 fn described(row: &RuleRow, takes: Option<&str>) -> String {
     let parts: Vec<&str> = [&row.scope, &row.end, &row.who].into_iter().map(String::as_str).collect();
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let last = match row.of_session {
-        true => "ends with the session; /new starts one without it".to_owned(),
-        false => match takes {
+    let last = if row.of_session {
+        "ends with the session; /new starts one without it".to_owned()
+    } else {
+        match takes {
             Some(key) => format!("{key} revokes it · {}", row.place),
             None => row.place.clone(),
-        },
+        }
     };
     [format!("{} {}", row.action, row.rule), parts.join(" · "), last]
         .into_iter()

@@ -62,9 +62,10 @@ impl Exec {
         };
         let wiring = wiring(&launch);
         // A program in a terminal of its own can be stopped, too, which takes what the shell reads first.
-        let state = match (keeps_state(&launch) || spawn.pty) && launch.remote.is_none() {
-            true => Some(shell.state().map_err(ExecError::Shell)?),
-            false => None,
+        let state = if (keeps_state(&launch) || spawn.pty) && launch.remote.is_none() {
+            Some(shell.state().map_err(ExecError::Shell)?)
+        } else {
+            None
         };
         let mut command = match &launch.remote {
             Some(remote) => client(&**remote, &env),

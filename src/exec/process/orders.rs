@@ -309,9 +309,10 @@ impl Exec {
                 }
                 goes_on
             };
-            match goes_on {
-                true => process.rouse(),
-                false => end::end(&process, ExitReason::Killed, Graces::SHORT),
+            if goes_on {
+                process.rouse()
+            } else {
+                end::end(&process, ExitReason::Killed, Graces::SHORT)
             }
             waiting.push(process);
         }

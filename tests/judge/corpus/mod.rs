@@ -58,9 +58,12 @@ impl Kind {
             let mark = format!("{{{name}}}");
             all = all
                 .into_iter()
-                .flat_map(|line| match line.contains(&mark) {
-                    true => values.iter().map(|value| line.replace(&mark, value)).collect(),
-                    false => vec![line],
+                .flat_map(|line| {
+                    if line.contains(&mark) {
+                        values.iter().map(|value| line.replace(&mark, value)).collect()
+                    } else {
+                        vec![line]
+                    }
                 })
                 .collect();
         }
