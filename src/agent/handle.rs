@@ -5,7 +5,7 @@ use super::auto_approver::AutoApprover;
 use super::policy_snapshot::PolicySnapshot;
 use super::wait_clock::WaitClock;
 use crate::lock::lock;
-use crate::policy::frozen::Stricter;
+use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
 use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
 use crate::tools::gate::{Asker, Review};
@@ -60,7 +60,7 @@ pub struct AgentHandle {
     left: Arc<AtomicBool>,
     remember: Arc<Remember>,
     /// The files of the policy; `None` where there is no session.
-    frozen: Option<Arc<PolicySnapshot>>,
+    policy: Option<Arc<PolicySnapshot>>,
     /// Who is asked in smart mode, or why nobody can be.
     auto_approver: Mutex<Result<AutoApprover, String>>,
     wait_clock: Arc<WaitClock>,
@@ -77,15 +77,15 @@ impl AgentHandle {
             interactive,
             left: Arc::default(),
             remember,
-            frozen: None,
+            policy: None,
             auto_approver: Mutex::new(Err("no model configured".into())),
             wait_clock: Arc::default(),
         }
     }
 
     /// Looks at these files before anything passes by itself.
-    pub fn watching(self, frozen: Arc<PolicySnapshot>) -> Self {
-        Self { frozen: Some(frozen), ..self }
+    pub fn watching(self, policy: Arc<PolicySnapshot>) -> Self {
+        Self { policy: Some(policy), ..self }
     }
 
     /// Who is asked in smart mode from now on, or why nobody can be.
@@ -124,7 +124,7 @@ impl AgentHandle {
 
     /// A handle for work beside the conversation: its questions reach the same inbox and say whose they are. It has a plan of
     /// its own.
-    pub fn beside(&self, by: Speaker) -> Self {
+    pub fn speaking_as(&self, by: Speaker) -> Self {
         let origin = ApprovalOrigin { by, saying: String::new(), ..Asker::origin(self) };
         Self {
             requests: self.requests.clone(),
@@ -134,7 +134,7 @@ impl AgentHandle {
             interactive: self.interactive,
             left: Arc::clone(&self.left),
             remember: Arc::clone(&self.remember),
-            frozen: self.frozen.clone(),
+            policy: self.policy.clone(),
             auto_approver: Mutex::new(lock(&self.auto_approver).clone()),
             wait_clock: Arc::default(),
         }
@@ -295,12 +295,12 @@ impl Asker for AgentHandle {
     }
 
     fn policy(&self) -> (bool, Arc<Stricter>) {
-        let Some(frozen) = &self.frozen else { return Default::default() };
-        if let Some(news) = frozen.news() {
+        let Some(policy) = &self.policy else { return Default::default() };
+        if let Some(news) = policy.news() {
             // Full only when the runner is far behind; `/policy` and the next look tell it, too.
             let _ = self.requests.try_send(AgentRequest::Event(AgentEvent::PolicyChanged(news)));
         }
-        frozen.now()
+        policy.now()
     }
 
     fn untrusted_changed(&self) {
@@ -339,12 +339,15 @@ mod tests {
         let handle = AgentHandle::new(tx, true, Arc::new(|_| Ok(())));
         handle.works_in("s1", "tidy up");
         handle.says("clean the tree");
-        let beside = handle.beside(Speaker::Background("sweep".into()));
-        beside.says("the disk is full");
+        let background = handle.speaking_as(Speaker::Background("sweep".into()));
+        background.says("the disk is full");
         assert_eq!(Asker::origin(&handle).words(), "the main agent: “clean the tree”");
-        assert_eq!(Asker::origin(&beside).words(), "the background task sweep: “the disk is full”");
-        assert_eq!((Asker::origin(&beside).session, Asker::origin(&beside).title), ("s1".into(), "tidy up".into()));
-        let numbers: Vec<u64> = [&handle, &beside, &handle].iter().map(|handle| handle.number()).collect();
+        assert_eq!(Asker::origin(&background).words(), "the background task sweep: “the disk is full”");
+        assert_eq!(
+            (Asker::origin(&background).session, Asker::origin(&background).title),
+            ("s1".into(), "tidy up".into())
+        );
+        let numbers: Vec<u64> = [&handle, &background, &handle].iter().map(|handle| handle.number()).collect();
         assert_eq!(numbers, [1, 2, 3], "one inbox, no number twice");
         // A question whose work was stopped is taken back.
         let approval = Approval {
@@ -356,7 +359,7 @@ mod tests {
             targets: vec![],
             payloads: vec![],
             proposals: vec![],
-            origin: Asker::origin(&beside),
+            origin: Asker::origin(&background),
             changed: vec![],
             kept: false,
             asked_at: 0,
@@ -364,12 +367,12 @@ mod tests {
         let cancel = CancellationToken::new();
         // So is one whose asker is gone without a word.
         let gone = Approval { id: ApprovalId(3), ..approval.clone() };
-        let asked = tokio::spawn(Asker::ask(&beside, gone, cancel.clone()));
+        let asked = tokio::spawn(Asker::ask(&background, gone, cancel.clone()));
         let Some(AgentRequest::Ask(_, _answer)) = requests.recv().await else { panic!("it asks") };
         asked.abort();
         let Some(AgentRequest::Close(id, how)) = requests.recv().await else { panic!("it is taken back") };
         assert_eq!((id, how), (ApprovalId(3), Decision::Interrupted));
-        let asked = tokio::spawn(Asker::ask(&beside, approval, cancel.clone()));
+        let asked = tokio::spawn(Asker::ask(&background, approval, cancel.clone()));
         let Some(AgentRequest::Ask(_, _answer)) = requests.recv().await else { panic!("it asks") };
         cancel.cancel();
         assert_eq!(asked.await.unwrap(), Decision::Interrupted);

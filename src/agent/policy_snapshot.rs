@@ -1,13 +1,13 @@
 //! The policy of a session: its files as they were read, and whether someone changed them since. What they loosen waits for
 //! the user; what they tighten holds at once.
 
-use crate::config::held::{Held, version};
 use crate::config::load::{Sources, load};
+use crate::config::policy_files::{PolicyFiles, version};
 use crate::config::{Loaded, Paths};
 use crate::lock::lock;
-use crate::policy::frozen::Stricter;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
+use crate::policy::unreviewed::Stricter;
 use crate::protocol::PolicyChange;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -37,7 +37,7 @@ impl Snapshots {
 
 #[derive(Debug, Default)]
 struct State {
-    held: Held,
+    files: PolicyFiles,
     changes: Vec<PolicyChange>,
     /// What the changed files forbid beyond what they did.
     stricter: Arc<Stricter>,
@@ -66,17 +66,17 @@ impl PolicySnapshot {
         if std::ptr::eq(self, other) {
             return;
         }
-        let held = self.state().held.clone();
-        *other.state() = State { held, ..State::default() };
+        let files = self.state().files.clone();
+        *other.state() = State { files, ..State::default() };
     }
 
     /// Reads the files for a session that begins with this configuration; of those that are known what is known counts.
     /// Blocks.
     pub fn begin(&self, loaded: &Loaded, cwd: &Path) {
-        let new = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
+        let new = PolicyFiles::read(&self.paths, cwd, &plugins(&self.paths, loaded));
         let mut state = self.state();
-        state.held.replaced_by(new);
-        *state = State { held: std::mem::take(&mut state.held), ..State::default() };
+        state.files.replaced_by(new);
+        *state = State { files: std::mem::take(&mut state.files), ..State::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -86,7 +86,7 @@ impl PolicySnapshot {
     /// Looks at the files. Blocks, for a few `stat`s when nothing was touched.
     fn looked(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        let changes = state.held.changes();
+        let changes = state.files.changes();
         if changes != state.changes {
             state.stricter = if changes.is_empty() { Arc::default() } else { self.stricter() };
             state.changes = changes;
@@ -141,7 +141,7 @@ impl PolicySnapshot {
             return None;
         }
         let done = read();
-        if !state.held.is_untouched() {
+        if !state.files.is_untouched() {
             return None;
         }
         state.accept();
@@ -150,22 +150,22 @@ impl PolicySnapshot {
 
     /// Holds the files that a configuration names that was just read. What somebody else wrote meanwhile is a change.
     pub fn follow(&self, loaded: &Loaded, cwd: &Path) {
-        let new = Held::read(&self.paths, cwd, &plugins(&self.paths, loaded));
-        self.state().held.replaced_by(new);
+        let new = PolicyFiles::read(&self.paths, cwd, &plugins(&self.paths, loaded));
+        self.state().files.replaced_by(new);
     }
 
     /// Does work of the person's that writes these files, in whichever session they ask for it.
     pub fn ours<T>(&self, work: impl FnOnce() -> T) -> T {
         let open = self.all.open();
         let mut states: Vec<_> = open.iter().map(|one| one.state()).collect();
-        let mut held: Vec<&mut Held> = states.iter_mut().map(|state| &mut state.held).collect();
-        Held::ours(&mut held, work)
+        let mut files: Vec<&mut PolicyFiles> = states.iter_mut().map(|state| &mut state.files).collect();
+        PolicyFiles::ours(&mut files, work)
     }
 }
 
 impl State {
     fn accept(&mut self) {
-        self.held.accept();
+        self.files.accept();
         self.changes.clear();
         self.stricter = Arc::default();
     }

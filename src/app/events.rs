@@ -5,7 +5,7 @@ use super::effect::Effect;
 use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
-use crate::app::approvals::{frozen, seen};
+use crate::app::approvals::{policy_changed, seen};
 use crate::app::session::{items, queue, rewind, sessions, tabs, turn};
 use crate::protocol::{AgentEvent, ToolStart};
 
@@ -39,7 +39,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
-        AgentEvent::PolicyChanged(changes) => frozen::changed(model, out, changes),
+        AgentEvent::PolicyChanged(changes) => policy_changed::changed(model, out, changes),
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
         }

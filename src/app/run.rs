@@ -6,7 +6,7 @@ use super::model::modal::{Modal, TextModal};
 use super::model::transcript::CellKind;
 use super::model::{Model, Pane};
 use super::{approvals, docs};
-use crate::app::approvals::{frozen, mode, permissions};
+use crate::app::approvals::{mode, permissions, policy_changed};
 use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
@@ -81,7 +81,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),
         Action::Trust => extensions::trust(model),
-        Action::Policy => frozen::show(model),
+        Action::Policy => policy_changed::show(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, argument),
@@ -254,7 +254,7 @@ fn reload(model: &mut Model, out: &mut Vec<Effect>) {
     if !model.tab.policy.changes.is_empty() {
         let text = "review the changed policy first: /policy";
         model.notices.add(model.now, Level::Warning, text);
-        return frozen::show(model);
+        return policy_changed::show(model);
     }
     out.push(Effect::Agent(AgentCommand::Reload));
     out.push(Effect::Server(super::effect::ServerOrder::Reload(super::model::servers::ReadWhy::Along)));

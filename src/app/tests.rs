@@ -136,7 +136,7 @@ pub fn session(id: &str, model: &str) -> SessionInfo {
         unavailable: Default::default(),
         window: None,
         toolsets: None,
-        adviser: None,
+        auto_approver: None,
         untrusted: Vec::new(),
     }
 }

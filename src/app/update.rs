@@ -5,7 +5,7 @@ use super::model::Model;
 use super::model::tab::{Tab, TabId};
 use super::msg::{LoadReply, Msg};
 use super::{approvals, events};
-use crate::app::approvals::{frozen, inert, permissions};
+use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
 use crate::app::lists::{extensions, first_run, models, own_server, servers, toolsets, uses};
 use crate::app::reading::{marking, scroll, select};
@@ -147,7 +147,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Store(reply) => tabs::store(model, out, reply),
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Servers(rows) => servers::changed(model, rows),
-        Msg::Server(fact) => servers::told(model, out, fact),
+        Msg::Server(fact) => servers::heard(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
@@ -197,7 +197,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Prompt(result) => servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
-        LoadReply::Extensions(new) => extensions::told(model, out, *new),
+        LoadReply::Extensions(new) => extensions::changed(model, out, *new),
         LoadReply::Trusted(result) => extensions::trusted(model, out, result),
         LoadReply::PluginAnswered { name, result } => extensions::answered(model, out, &name, result),
     }
@@ -212,7 +212,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     approvals::open_waiting(model);
     approvals::tell_writing(model, out);
     turn::waits(model);
-    frozen::open_waiting(model);
+    policy_changed::open_waiting(model);
     extensions::open_waiting(model);
     marking::settle(model, out);
     asks::tell_hands(model, out);

@@ -27,7 +27,7 @@ const EARLY: u64 = 60;
 /// The least time without use before a sandbox stops, in seconds.
 const LEAST: u64 = 60;
 /// What the service gives to one sandbox at most, in GB.
-const MOST_DISK: u64 = 10;
+const MAX_DISK: u64 = 10;
 
 /// `daytona`.
 pub(crate) struct Daytona {
@@ -36,13 +36,13 @@ pub(crate) struct Daytona {
     setting: Setting,
     config: TerminalConfig,
     target: Option<String>,
-    held: Mutex<Option<Held>>,
+    in_use: Mutex<Option<SandboxInUse>>,
     /// One that was asked for, whether it came to be used or not.
     made: Mutex<Option<String>>,
 }
 
 /// The sandbox in use and the way into it.
-struct Held {
+struct SandboxInUse {
     /// As the service calls it.
     id: String,
     /// As people find it in their list.
@@ -51,7 +51,7 @@ struct Held {
     since: Instant,
 }
 
-impl Held {
+impl SandboxInUse {
     fn is_fresh(&self) -> bool {
         self.since.elapsed() < Duration::from_secs((TOKEN - EARLY) * 60)
     }
@@ -88,7 +88,7 @@ impl Daytona {
             setting,
             config: config.clone(),
             target,
-            held: Mutex::default(),
+            in_use: Mutex::default(),
             made: Mutex::default(),
         })
     }
@@ -129,7 +129,7 @@ impl Daytona {
             wanted["memory"] = json!(config.container_memory.div_ceil(1024));
         }
         if config.container_disk > 0 {
-            wanted["disk"] = json!(config.container_disk.div_ceil(1024).min(MOST_DISK));
+            wanted["disk"] = json!(config.container_disk.div_ceil(1024).min(MAX_DISK));
         }
         wanted
     }
@@ -214,29 +214,31 @@ impl Daytona {
 
     /// Makes the sandbox ready, and the way into it.
     fn enter(&self) -> Result<(), String> {
-        let known = lock(&self.held).as_ref().map(|held| held.name.clone());
+        let known = lock(&self.in_use).as_ref().map(|in_use| in_use.name.clone());
         let name = known.map_or_else(|| self.name(), Ok)?;
         let (sandbox, was) = self.running(&name)?;
         let id = sandbox["id"].as_str().unwrap_or(&name).to_owned();
-        let door =
-            lock(&self.held).as_ref().filter(|held| held.id == id && held.is_fresh()).map(|held| held.door.clone());
+        let door = lock(&self.in_use)
+            .as_ref()
+            .filter(|in_use| in_use.id == id && in_use.is_fresh())
+            .map(|in_use| in_use.door.clone());
         if let Some(door) = door {
             return if was { Ok(()) } else { door.wait(&self.traits.leaving) };
         }
         let door = Arc::new(self.door(&id)?);
-        let held = Held { id, name, door: Arc::clone(&door), since: Instant::now() };
-        if let Some(before) = lock(&self.held).replace(held) {
+        let in_use = SandboxInUse { id, name, door: Arc::clone(&door), since: Instant::now() };
+        if let Some(before) = lock(&self.in_use).replace(in_use) {
             self.close(&before);
         }
         door.wait(&self.traits.leaving)
     }
 
     /// Lets go of what was held: its token counts no longer.
-    fn close(&self, held: &Held) {
-        held.door.close();
-        let path = format!("/sandbox/{}/ssh-access?token={}", held.id, held.door.token());
+    fn close(&self, in_use: &SandboxInUse) {
+        in_use.door.close();
+        let path = format!("/sandbox/{}/ssh-access?token={}", in_use.id, in_use.door.token());
         if let Err(why) = self.order(Method::DELETE, &path, None) {
-            tracing::debug!("the token for {} was not revoked and expires by age: {why}", held.name);
+            tracing::debug!("the token for {} was not revoked and expires by age: {why}", in_use.name);
         }
     }
 }
@@ -265,12 +267,12 @@ impl Backend for Daytona {
 
     fn identity(&self, _: &str) -> String {
         // One that was deleted comes back by the same name, without its files.
-        let held = lock(&self.held);
-        held.as_ref().map_or_else(String::new, |held| format!("daytona {} {}", held.name, held.id))
+        let in_use = lock(&self.in_use);
+        in_use.as_ref().map_or_else(String::new, |in_use| format!("daytona {} {}", in_use.name, in_use.id))
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
-        let door = lock(&self.held).as_ref().map(|held| Arc::clone(&held.door));
+        let door = lock(&self.in_use).as_ref().map(|in_use| Arc::clone(&in_use.door));
         match door {
             Some(door) => door.client(words, terminal),
             // Never asked for: it has not started.
@@ -287,7 +289,7 @@ impl Backend for Daytona {
     }
 
     fn gone(&self) -> Option<String> {
-        let (id, name) = lock(&self.held).as_ref().map(|held| (held.id.clone(), held.name.clone()))?;
+        let (id, name) = lock(&self.in_use).as_ref().map(|in_use| (in_use.id.clone(), in_use.name.clone()))?;
         match self.look(&id) {
             Ok(None) => {
                 Some(format!("its sandbox {name} was deleted outside Hermes; the next command creates a new one"))
@@ -303,16 +305,16 @@ impl Backend for Daytona {
     }
 
     fn stop(&self) -> Result<(), String> {
-        let held = lock(&self.held).take();
+        let in_use = lock(&self.in_use).take();
         let made = lock(&self.made).take();
-        if let Some(held) = &held {
-            self.close(held);
+        if let Some(in_use) = &in_use {
+            self.close(in_use);
         }
         if self.config.container_persistent {
             // It stops by itself when nobody uses it: another program of ours may.
             return Ok(());
         }
-        let Some(it) = held.map(|held| held.id).or(made) else { return Ok(()) };
+        let Some(it) = in_use.map(|in_use| in_use.id).or(made) else { return Ok(()) };
         if let Err(why) = self.order(Method::DELETE, &format!("/sandbox/{it}"), None) {
             tracing::warn!("sandbox {it} was not deleted and stops when idle: {why}");
         }

@@ -154,12 +154,11 @@ impl Remote {
     ) -> io::Result<(i32, Vec<u8>, String)> {
         let facts = self.facts().map_err(|error| gone(&error))?;
         // A login shell on the way that is none of POSIX would read quotes in its own way.
-        let words = match facts.has("base64") {
-            true => {
-                let text = base64::engine::general_purpose::STANDARD.encode(&script.0);
-                format!("eval \"$(printf %s {text} | base64 -d)\"")
-            }
-            false => String::from_utf8_lossy(&script.0).into_owned(),
+        let words = if facts.has("base64") {
+            let text = base64::engine::general_purpose::STANDARD.encode(&script.0);
+            format!("eval \"$(printf %s {text} | base64 -d)\"")
+        } else {
+            String::from_utf8_lossy(&script.0).into_owned()
         };
         let command = self.backend().client(&["sh", "-c", &words], Terminal::None);
         let bounds = Limits { time, stdout: out, stderr: OutputLimit::Last(2048) };

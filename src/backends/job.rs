@@ -227,11 +227,11 @@ impl Job {
         if !self.spec.detached && !self.place.backend().traits().signals_here {
             run = run.add("[ -t 1 ] && set -- -m\n");
         }
-        Ok(match bash {
-            true => run
-                .add("BASH_ENV=$J/keep; export BASH_ENV\n")
-                .add("exec bash --noprofile --norc \"$@\" -c \"$h_line\" bash"),
-            false => run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\""),
+        Ok(if bash {
+            run.add("BASH_ENV=$J/keep; export BASH_ENV\n")
+                .add("exec bash --noprofile --norc \"$@\" -c \"$h_line\" bash")
+        } else {
+            run.add("exec sh -c '. \"$1\"; eval \"$2\"' sh \"$J/keep\" \"$h_line\"")
         })
     }
 }

@@ -58,10 +58,7 @@ pub(crate) fn mark(home: &Path) -> std::io::Result<String> {
 pub(crate) fn sandbox(home: &Path, task: &str, persistent: bool) -> Result<String, String> {
     let mark = mark(home).map_err(|error| format!("{}: {error}", home.display()))?;
     let name = format!("hermes-{task}-{mark}");
-    Ok(match persistent {
-        true => name,
-        false => format!("{name}-{:08x}", fastrand::u32(..)),
-    })
+    Ok(if persistent { name } else { format!("{name}-{:08x}", fastrand::u32(..)) })
 }
 
 fn read(path: &Path) -> Option<String> {

@@ -40,12 +40,12 @@ pub(crate) struct Modal {
     config: TerminalConfig,
     /// Holds the program in Python.
     folder: OnceLock<Scratch>,
-    held: Mutex<Option<Held>>,
+    in_use: Mutex<Option<SandboxInUse>>,
 }
 
 /// The sandbox in use.
 #[derive(Clone)]
-struct Held {
+struct SandboxInUse {
     id: String,
     name: String,
     bridge: PathBuf,
@@ -79,7 +79,14 @@ impl Modal {
         traits.size_over_link = true;
         traits.patience = FETCH;
         let programs = setting.programs.with(tokens);
-        Ok(Self { traits, programs, setting, config: config.clone(), folder: OnceLock::new(), held: Mutex::default() })
+        Ok(Self {
+            traits,
+            programs,
+            setting,
+            config: config.clone(),
+            folder: OnceLock::new(),
+            in_use: Mutex::default(),
+        })
     }
 
     fn bridge(&self) -> Result<PathBuf, String> {
@@ -137,14 +144,14 @@ impl Modal {
         Ok((python, self.bridge()?))
     }
 
-    fn find_or_make(&self, name: &str) -> Result<Held, String> {
+    fn find_or_make(&self, name: &str) -> Result<SandboxInUse, String> {
         let (python, bridge) = self.tools()?;
         let said = self.word(&python, &bridge, &["ready", &self.wanted(name).to_string()], FETCH)?;
         if said["missing"] == true {
             return Err(self.put_aside(name));
         }
         let id = said["id"].as_str().ok_or("the service returned no sandbox")?.to_owned();
-        Ok(Held { id, name: name.to_owned(), bridge, python })
+        Ok(SandboxInUse { id, name: name.to_owned(), bridge, python })
     }
 
     /// Puts the name of what was kept beside, because the service does not know it any more; what to tell the person, who
@@ -166,23 +173,23 @@ impl Modal {
         }
     }
 
-    fn is_running(&self, held: &Held) -> Result<bool, String> {
-        Ok(self.word(&held.python, &held.bridge, &["state", &held.id], WORD)?["running"] == true)
+    fn is_running(&self, in_use: &SandboxInUse) -> Result<bool, String> {
+        Ok(self.word(&in_use.python, &in_use.bridge, &["state", &in_use.id], WORD)?["running"] == true)
     }
 
-    fn held(&self) -> Option<Held> {
-        lock(&self.held).clone()
+    fn in_use(&self) -> Option<SandboxInUse> {
+        lock(&self.in_use).clone()
     }
 
     /// Keeps what is in the sandbox, for the next one of its name.
-    fn keep(&self, held: &Held) -> Result<(), String> {
-        let said = self.word(&held.python, &held.bridge, &["keep", &held.id], KEEP);
+    fn keep(&self, in_use: &SandboxInUse) -> Result<(), String> {
+        let said = self.word(&in_use.python, &in_use.bridge, &["keep", &in_use.id], KEEP);
         let said = said.map_err(|why| format!("could not save the sandbox: {why}"))?;
         // It has ended already.
         let Some(image) = said["image"].as_str() else { return Ok(()) };
-        let path = self.snapshot(&held.name);
+        let path = self.snapshot(&in_use.name);
         store(&path, image).map_err(|error| {
-            let (path, name) = (path.display(), &held.name);
+            let (path, name) = (path.display(), &in_use.name);
             format!("sandbox {name} was saved as image {image}, but {path} could not be written: {error}; write {image} into that file")
         })
     }
@@ -250,29 +257,29 @@ impl Backend for Modal {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        let known = self.held();
+        let known = self.in_use();
         if known.as_ref().is_some_and(|known| self.is_running(known).is_ok_and(|runs| runs)) {
             return Ok(());
         }
         let name = known.map_or_else(|| self.name(), |known| Ok(known.name));
-        let held = name.and_then(|name| self.find_or_make(&name));
-        *lock(&self.held) = Some(held.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?);
+        let in_use = name.and_then(|name| self.find_or_make(&name));
+        *lock(&self.in_use) = Some(in_use.map_err(|why| PlaceError::unreachable(&self.traits.label, why))?);
         Ok(())
     }
 
     fn identity(&self, _: &str) -> String {
-        let held = self.held();
-        let name = held.as_ref().map_or("", |held| held.name.as_str());
+        let in_use = self.in_use();
+        let name = in_use.as_ref().map_or("", |in_use| in_use.name.as_str());
         // What one held is in the next one of its name, when it is kept.
-        let id = held.as_ref().map(|held| held.id.as_str()).filter(|_| !self.config.container_persistent);
+        let id = in_use.as_ref().map(|in_use| in_use.id.as_str()).filter(|_| !self.config.container_persistent);
         format!("modal {name} {}", id.unwrap_or_default()).trim_end().to_owned()
     }
 
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         // Without one nothing was started, and nobody asks.
-        let Some(held) = self.held() else { return self.programs.command("false") };
-        let mut command = self.programs.command(&held.python.to_string_lossy());
-        command.arg(&held.bridge).arg("enter").arg(&held.id).arg(match terminal {
+        let Some(in_use) = self.in_use() else { return self.programs.command("false") };
+        let mut command = self.programs.command(&in_use.python.to_string_lossy());
+        command.arg(&in_use.bridge).arg("enter").arg(&in_use.id).arg(match terminal {
             Terminal::None => "pipes",
             Terminal::Output | Terminal::Full => "terminal",
         });
@@ -293,15 +300,16 @@ impl Backend for Modal {
     }
 
     fn gone(&self) -> Option<String> {
-        let held = self.held()?;
-        match self.is_running(&held) {
+        let in_use = self.in_use()?;
+        match self.is_running(&in_use) {
             Ok(true) => None,
             Ok(false) => {
-                let next = match self.config.container_persistent && self.snapshot(&held.name).is_file() {
-                    true => "the next command creates a new one from the last saved image",
-                    false => "the next command creates a new one from its image; anything written in it is lost",
+                let next = if self.config.container_persistent && self.snapshot(&in_use.name).is_file() {
+                    "the next command creates a new one from the last saved image"
+                } else {
+                    "the next command creates a new one from its image; anything written in it is lost"
                 };
-                let name = &held.name;
+                let name = &in_use.name;
                 Some(format!("its sandbox {name} has stopped (idle too long, after a day, or outside Hermes); {next}"))
             }
             Err(why) => Some(why),
@@ -309,17 +317,17 @@ impl Backend for Modal {
     }
 
     fn stop(&self) -> Result<(), String> {
-        let Some(held) = lock(&self.held).take() else { return Ok(()) };
+        let Some(in_use) = lock(&self.in_use).take() else { return Ok(()) };
         if self.config.container_persistent
-            && let Err(why) = self.keep(&held)
+            && let Err(why) = self.keep(&in_use)
         {
             // It goes on until nobody has used it for long enough: the only copy of what is in it, perhaps.
-            return Err(format!("{why}; sandbox {} ({}) was left running", held.name, held.id));
+            return Err(format!("{why}; sandbox {} ({}) was left running", in_use.name, in_use.id));
         }
         // Work in the background goes on, and so does the sandbox.
         let busy = format!("grep -ls {MARK}= /proc/[0-9]*/environ 2>/dev/null");
-        if let Err(why) = self.word(&held.python, &held.bridge, &["end", &held.id, &busy], WORD) {
-            tracing::warn!("sandbox {} was not stopped and ends when idle: {why}", held.name);
+        if let Err(why) = self.word(&in_use.python, &in_use.bridge, &["end", &in_use.id, &busy], WORD) {
+            tracing::warn!("sandbox {} was not stopped and ends when idle: {why}", in_use.name);
         }
         Ok(())
     }

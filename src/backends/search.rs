@@ -90,22 +90,19 @@ impl Remote {
     /// When nothing can be searched there.
     pub fn files_below(&self, root: &Path, reach: Reach, time: Duration) -> io::Result<(Vec<PathBuf>, bool)> {
         let rg = self.facts().is_ok_and(|facts| facts.has("rg"));
-        let script = match rg {
-            true => {
-                let flags = "--null --no-messages --no-config --sortr modified";
-                Script::new(&format!("rg --files {flags}{} -- ", reach.of_rg())).word(root)
-            }
+        let script = if rg {
+            let flags = "--null --no-messages --no-config --sortr modified";
+            Script::new(&format!("rg --files {flags}{} -- ", reach.of_rg())).word(root)
+        } else {
             // A find without times lists them as they come.
-            false => {
-                let prune = format!("-name {} -prune -o -type f", reach.of_find());
-                Script::new("find ")
-                    .word(root)
-                    .add(&format!(
-                        " -mindepth 1 {prune} -printf '%T@ %p\\0' 2>/dev/null | sort -zrn | cut -zd' ' -f2- || find "
-                    ))
-                    .word(root)
-                    .add(&format!(" {prune} -print0 2>/dev/null"))
-            }
+            let prune = format!("-name {} -prune -o -type f", reach.of_find());
+            Script::new("find ")
+                .word(root)
+                .add(&format!(
+                    " -mindepth 1 {prune} -printf '%T@ %p\\0' 2>/dev/null | sort -zrn | cut -zd' ' -f2- || find "
+                ))
+                .word(root)
+                .add(&format!(" {prune} -print0 2>/dev/null"))
         };
         let (code, out, words) = self.apart(&script, &[], OutputLimit::First(OUTPUT), time)?;
         if out.is_empty() && !(code == 0 || code == 1) {
@@ -131,15 +128,14 @@ impl Remote {
             WantedMode::Files => "-l".to_owned(),
             WantedMode::Count => "-c".to_owned(),
         };
-        let script = match rg {
-            true => {
-                let across = if wanted.across { " -U" } else { "" };
-                let flags = "--null --no-heading --no-messages --no-config --color never -H --sort path";
-                let script = Script::new(&format!("rg {flags}{}{across} {mode} -e ", wanted.reach.of_rg()));
-                script.word(wanted.pattern).add(" -- ").word(root)
-            }
+        let script = if rg {
+            let across = if wanted.across { " -U" } else { "" };
+            let flags = "--null --no-heading --no-messages --no-config --color never -H --sort path";
+            let script = Script::new(&format!("rg {flags}{}{across} {mode} -e ", wanted.reach.of_rg()));
+            script.word(wanted.pattern).add(" -- ").word(root)
+        } else {
             // From inside: grep would leave out a folder that is named as well, if it is hidden.
-            false => Script::new("if [ -d ")
+            Script::new("if [ -d ")
                 .word(root)
                 .add(" ]; then ( cd -- ")
                 .word(root)
@@ -149,7 +145,7 @@ impl Remote {
                 .word(wanted.pattern)
                 .add(" -- ")
                 .word(root)
-                .add("; fi"),
+                .add("; fi")
         };
         let (code, out, words) = self.apart(&script, &[], OutputLimit::First(OUTPUT), time)?;
         // 1: nothing found; more: with or without something.

@@ -27,7 +27,7 @@ pub(crate) struct Singularity {
     /// Keeps the names of instances.
     home: PathBuf,
     /// The name of the instance that was started.
-    held: Mutex<Option<Slot>>,
+    in_use: Mutex<Option<Slot>>,
 }
 
 impl Singularity {
@@ -48,7 +48,7 @@ impl Singularity {
             overlay: config.container_persistent.then_some(overlay),
             home: setting.home.clone(),
             traits,
-            held: Mutex::default(),
+            in_use: Mutex::default(),
         }
     }
 
@@ -69,7 +69,7 @@ impl Singularity {
     }
 
     fn name(&self) -> Option<String> {
-        lock(&self.held).as_ref().map(|slot| slot.name.clone())
+        lock(&self.in_use).as_ref().map(|slot| slot.name.clone())
     }
 
     fn runs(&self, name: &str) -> bool {
@@ -103,7 +103,7 @@ impl Backend for Singularity {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
-        *lock(&self.held) = None;
+        *lock(&self.in_use) = None;
         let slot = self.slot().map_err(unreachable)?;
         if let Some(folder) = &self.overlay {
             let made = std::fs::create_dir_all(folder);
@@ -118,7 +118,7 @@ impl Backend for Singularity {
             }
             done => done.map_err(unreachable)?,
         };
-        *lock(&self.held) = Some(slot);
+        *lock(&self.in_use) = Some(slot);
         Ok(())
     }
 

@@ -28,13 +28,13 @@ pub(crate) struct Slurm {
     args: Vec<String>,
     /// Minutes that an allocation lasts at most; 0: as long as the partition says.
     minutes: u64,
-    held: Mutex<Option<Held>>,
+    allocation: Mutex<Option<Allocation>>,
     /// The name that is asked for while the queue is waited for.
     asked: Mutex<Option<String>>,
 }
 
 /// An allocation of ours.
-struct Held {
+struct Allocation {
     job: String,
     /// Its name: nobody else's while it is held.
     _slot: Slot,
@@ -52,7 +52,7 @@ impl Slurm {
             home: setting.home,
             args: config.slurm_args.clone(),
             minutes: config.slurm_minutes,
-            held: Mutex::default(),
+            allocation: Mutex::default(),
             asked: Mutex::default(),
         }
     }
@@ -61,8 +61,8 @@ impl Slurm {
         self.programs.run("squeue", &["-h", "-j", job, "-o", "%T"], WORD)
     }
 
-    fn held(&self) -> Option<String> {
-        lock(&self.held).as_ref().map(|held| held.job.clone())
+    fn allocation(&self) -> Option<String> {
+        lock(&self.allocation).as_ref().map(|allocation| allocation.job.clone())
     }
 
     /// Number and state of the jobs of a name.
@@ -149,13 +149,13 @@ impl Backend for Slurm {
     }
 
     fn start(&self) -> Result<(), PlaceError> {
-        if self.held().is_some_and(|job| self.state(&job).is_ok_and(|state| state == "RUNNING")) {
+        if self.allocation().is_some_and(|job| self.state(&job).is_ok_and(|state| state == "RUNNING")) {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
         let wanted = self.args.join(" ");
         // The name of a job that has ended is free again.
-        *lock(&self.held) = None;
+        *lock(&self.allocation) = None;
         let slots = Slots::take(&self.home, "slurm").map_err(|error| unreachable(error.to_string()))?;
         let left = self.left(&slots, &wanted).map_err(unreachable)?;
         let mut slot = slots.own;
@@ -164,7 +164,7 @@ impl Backend for Slurm {
             Some(job) => job,
             None => self.ask(&slot).map_err(unreachable)?,
         };
-        *lock(&self.held) = Some(Held { job, _slot: slot });
+        *lock(&self.allocation) = Some(Allocation { job, _slot: slot });
         Ok(())
     }
 
@@ -184,7 +184,11 @@ impl Backend for Slurm {
     fn client(&self, words: &[&str], terminal: Terminal) -> Command {
         let mut command = self.programs.command("srun");
         // Steps may share what the allocation has: the link stays open beside commands.
-        command.arg(format!("--jobid={}", self.held().unwrap_or_default())).args(["--overlap", "--ntasks=1", SENT]);
+        command.arg(format!("--jobid={}", self.allocation().unwrap_or_default())).args([
+            "--overlap",
+            "--ntasks=1",
+            SENT,
+        ]);
         match terminal {
             Terminal::None => command.args(["--quiet", "--unbuffered"]),
             // Said twice it keeps the code of a command to itself, which would stand in the output.
@@ -195,7 +199,7 @@ impl Backend for Slurm {
     }
 
     fn gone(&self) -> Option<String> {
-        let job = self.held()?;
+        let job = self.allocation()?;
         let next = "the next command requests a new one";
         match self.state(&job) {
             Ok(state) if state == "RUNNING" => None,
@@ -205,7 +209,7 @@ impl Backend for Slurm {
     }
 
     fn stop(&self) -> Result<(), String> {
-        let Some(job) = self.held() else { return Ok(()) };
+        let Some(job) = self.allocation() else { return Ok(()) };
         self.cancel(&job);
         Ok(())
     }

@@ -79,9 +79,10 @@ impl Remote {
 
     fn leads(&self, paths: &[&PathBuf], quick: bool) -> Vec<PathBuf> {
         let words = |script: Script| paths.iter().fold(script, |script, path| script.add(" ").word(path));
-        let script = match quick {
-            true => words(Script::new("readlink -mz --")),
-            false => words(Script::new("set --")).add("\n").add(LEADS),
+        let script = if quick {
+            words(Script::new("readlink -mz --"))
+        } else {
+            words(Script::new("set --")).add("\n").add(LEADS)
         };
         let Ok(said) = self.ask(&script, ANSWER_LIMIT, SMALL) else { return Vec::new() };
         let all = said.out.split(|byte| *byte == 0).filter(|path| !path.is_empty());

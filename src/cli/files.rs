@@ -70,9 +70,10 @@ pub async fn run(command: Command, out: &mut dyn Write) -> anyhow::Result<i32> {
         }
         moved => moved?,
     };
-    match json {
-        true => writeln!(out, "{}", serde_json::json!({"version": 1, "from": moved.from, "to": moved.to}))?,
-        false => writeln!(out, "{} → {}", moved.from, moved.to)?,
+    if json {
+        writeln!(out, "{}", serde_json::json!({"version": 1, "from": moved.from, "to": moved.to}))?
+    } else {
+        writeln!(out, "{} → {}", moved.from, moved.to)?
     }
     Ok(0)
 }
@@ -97,8 +98,9 @@ fn transfer(
         Err(_) => begin.join(path),
     };
     let to = way.to.clone().unwrap_or_else(|| PathBuf::from("."));
-    Ok(match is_push {
-        true => push(&there, &cwd.join(&way.from), &over_there(&to), stop)?,
-        false => pull(&there, &over_there(&way.from), &cwd.join(&to), stop)?,
+    Ok(if is_push {
+        push(&there, &cwd.join(&way.from), &over_there(&to), stop)?
+    } else {
+        pull(&there, &over_there(&way.from), &cwd.join(&to), stop)?
     })
 }

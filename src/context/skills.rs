@@ -153,9 +153,10 @@ fn told(skill: &Skill, dir: &str) -> String {
         Source::Bundled => Vec::new(),
         Source::Own | Source::External => threats::scan(&skill.description, Scope::Context),
     };
-    match found.is_empty() {
-        true => shortened(&skill.description),
-        false => threats::blocked(&format!("the description of {dir}"), &found),
+    if found.is_empty() {
+        shortened(&skill.description)
+    } else {
+        threats::blocked(&format!("the description of {dir}"), &found)
     }
 }
 

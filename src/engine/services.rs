@@ -21,11 +21,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long a command waits for plugins that are starting.
-const PLUGINS: Duration = Duration::from_secs(15);
+const PLUGINS_LIMIT: Duration = Duration::from_secs(15);
 /// How long leaving another machine may take before a line says what is waited for, and how long it may take at all: a
 /// service keeps what is in its sandbox.
-const SOON: Duration = Duration::from_secs(1);
-const AT_MOST: Duration = Duration::from_secs(120);
+const LEAVE_NOTICE_AFTER: Duration = Duration::from_secs(1);
+const LEAVE_LIMIT: Duration = Duration::from_secs(120);
 
 /// The handles. Cheap to clone.
 #[derive(Clone)]
@@ -112,14 +112,14 @@ impl Services {
         self.mcp.apply(&servers);
         self.begin_extensions().await;
         self.mcp.settled(Duration::from_secs_f64(patience.clamp(0.0, 3600.0))).await;
-        self.extensions.settled(PLUGINS).await;
+        self.extensions.settled(PLUGINS_LIMIT).await;
     }
 
     /// Waits for plugins that are starting, and for servers that are connecting as long as the configuration says.
     pub async fn settled(&self) {
         let seconds = self.loaded.config.mcp_discovery_timeout.0;
         let servers = self.mcp.settled(Duration::from_secs_f64(seconds.clamp(0.0, 120.0)));
-        tokio::join!(servers, self.extensions.settled(PLUGINS));
+        tokio::join!(servers, self.extensions.settled(PLUGINS_LIMIT));
     }
 
     /// Starts hooks and plugins without servers, where nobody can be asked; says what does not run and why.
@@ -159,7 +159,7 @@ impl Services {
     /// Hooks and plugins alone, ready to be used.
     pub async fn extensions_only(&self) {
         self.begin_extensions().await;
-        self.extensions.settled(PLUGINS).await;
+        self.extensions.settled(PLUGINS_LIMIT).await;
     }
 
     /// Ends hooks, plugins, servers, and with `kill` every process.
@@ -176,10 +176,10 @@ pub async fn leave(backends: Backends) {
         writeln!(std::io::stderr(), "hermes: {text}").ok();
     };
     let mut left = tokio::task::spawn_blocking(move || backends.leave());
-    let mut done = tokio::time::timeout(SOON, &mut left).await;
+    let mut done = tokio::time::timeout(LEAVE_NOTICE_AFTER, &mut left).await;
     if done.is_err() {
-        say(&format!("leaving {label}: waiting for an answer (up to {} s)", AT_MOST.as_secs()));
-        done = tokio::time::timeout(AT_MOST, &mut left).await;
+        say(&format!("leaving {label}: waiting for an answer (up to {} s)", LEAVE_LIMIT.as_secs()));
+        done = tokio::time::timeout(LEAVE_LIMIT, &mut left).await;
     }
     match done {
         Ok(Ok(Ok(()))) => {}

@@ -131,14 +131,12 @@ pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, de
 fn key_remedy(endpoint: &Endpoint, verb: &str) -> String {
     let Endpoint { provider, key_source, env_file, .. } = endpoint;
     // Entries of the config have dots in their names, variables have none.
-    match key_source.contains('.') {
-        true if key_source.starts_with("model.") => {
-            format!("/login {provider} in the program, or hermes config set {key_source} KEY")
-        }
-        true => format!("{verb} it: hermes config set {key_source} KEY"),
-        false => {
-            format!("/login {provider} in the program, or {verb} {key_source} in the environment or in {env_file}")
-        }
+    if key_source.starts_with("model.") {
+        format!("/login {provider} in the program, or hermes config set {key_source} KEY")
+    } else if key_source.contains('.') {
+        format!("{verb} it: hermes config set {key_source} KEY")
+    } else {
+        format!("/login {provider} in the program, or {verb} {key_source} in the environment or in {env_file}")
     }
 }
 

@@ -23,14 +23,14 @@ pub enum Style {
 /// References are followed this deep; a schema that refers to itself ends in `{}`.
 const REF_DEPTH: usize = 6;
 /// Values that a schema may have after references were inlined.
-const MOST_NODES: usize = 4_000;
+const MAX_NODES: usize = 4_000;
 
 /// `schema` as this style takes it; borrowed when it fits as it is.
 pub fn fit(schema: &Value, style: Style) -> Cow<'_, Value> {
     if fits(schema, style, true) {
         return Cow::Borrowed(schema);
     }
-    let mut nodes = MOST_NODES;
+    let mut nodes = MAX_NODES;
     let mut fitted = part(schema, schema, style, REF_DEPTH, &mut nodes);
     top(&mut fitted);
     Cow::Owned(fitted)

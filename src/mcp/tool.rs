@@ -248,19 +248,18 @@ fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     let Answer { mut text, images, files, failed } = answer;
     let data: Vec<Data> = files.into_iter().map(|(media_type, bytes)| Data { media_type, bytes }).collect();
     let fenced = if text.is_empty() { String::new() } else { messages::wrapped(tool, &text) };
-    let content = match text.is_empty() && data.is_empty() {
-        true => NOTHING.to_owned(),
-        false => fenced,
-    };
+    let content = if text.is_empty() && data.is_empty() { NOTHING.to_owned() } else { fenced };
     if text.is_empty() && data.is_empty() {
         text = NOTHING.into();
     }
     let count = text.lines().count() as u64;
     let mut output = ToolOutput { content, images, data, ..ToolOutput::default() };
-    output.view.summary = match failed {
-        true => messages::line(&text, TARGET),
-        false if count > 1 => format::plural(count, "line", "lines"),
-        false => messages::line(&text, 60),
+    output.view.summary = if failed {
+        messages::line(&text, TARGET)
+    } else if count > 1 {
+        format::plural(count, "line", "lines")
+    } else {
+        messages::line(&text, 60)
     };
     if failed {
         output.outcome = Outcome::Failed;

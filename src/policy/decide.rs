@@ -102,7 +102,7 @@ fn said<'a>(rules: impl Iterator<Item = &'a Permission>) -> Option<Said<'a>> {
 
 /// A tool that has nothing but its name.
 fn by_name(names: Names<'_>, cwd: &Path, rules: &Rules, by: &mut Vec<String>) -> Verdict {
-    match said(rules.held(cwd).filter(|one| one.names(names))) {
+    match said(rules.in_effect(cwd).filter(|one| one.names(names))) {
         Some(Said::Denies(one)) => {
             by.push(one.label());
             denied(&one.label(), 0..0)

@@ -6,7 +6,6 @@
 pub mod border;
 pub mod decide;
 pub mod files;
-pub mod frozen;
 pub mod glob;
 pub mod granted;
 mod later;
@@ -26,6 +25,7 @@ pub mod taint;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod unreviewed;
 pub mod url;
 pub mod variable;
 

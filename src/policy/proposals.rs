@@ -20,7 +20,7 @@ const NO_CLASS: &[&str] = &[
     "unreadable permissions",
     "smart mode",
     "sends a secret",
-    super::frozen::CHANGED,
+    super::unreviewed::CHANGED,
     super::taint::AFTER,
     super::WITHOUT_SANDBOX,
 ];

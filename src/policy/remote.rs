@@ -10,7 +10,7 @@ use std::path::Path;
 /// Judges a call of `tool`, by its whole name.
 pub(super) fn judge(server: &str, tool: &str, cwd: &Path, rules: &Rules, by: &mut Vec<String>) -> Verdict {
     let why = |text: String| Why { effect: tool.to_owned(), text, span: 0..0 };
-    let held: Vec<&Permission> = rules.held(cwd).filter(|one| one.on.argument == Argument::None).collect();
+    let held: Vec<&Permission> = rules.in_effect(cwd).filter(|one| one.on.argument == Argument::None).collect();
     let means = |one: &&&Permission, action| {
         one.action == action
             && match action {

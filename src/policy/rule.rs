@@ -151,7 +151,7 @@ impl Rules {
     }
 
     /// The permissions that hold for a call in `cwd`, and are written for it.
-    pub fn held<'a>(&'a self, cwd: &'a Path) -> impl Iterator<Item = &'a Permission> {
+    pub fn in_effect<'a>(&'a self, cwd: &'a Path) -> impl Iterator<Item = &'a Permission> {
         self.session.lines().iter().chain(self.permissions.iter()).filter(move |one| one.holds(&self.here, cwd))
     }
 
@@ -161,7 +161,7 @@ impl Rules {
         if self.session.has(&here) {
             return Some("this command (this session)".into());
         }
-        let mut lines = self.held(cwd).filter(|one| one.action == Action::Allow && one.is_line(line));
+        let mut lines = self.in_effect(cwd).filter(|one| one.action == Action::Allow && one.is_line(line));
         let of_folder = |one: &&Permission| {
             one.folder.as_deref().is_some_and(|folder| folder == cwd || *folder == world.resolve(cwd))
         };

@@ -267,9 +267,10 @@ fn is(entry: &str, words: &[String]) -> bool {
     let name = first.rsplit('/').next().unwrap_or(first).to_lowercase();
     let mut plain =
         std::iter::once(name.as_str()).chain(rest.iter().filter(|word| !word.starts_with('-')).map(String::as_str));
-    entry.split_whitespace().all(|part| match part.starts_with('-') {
-        true => rest.iter().any(|word| glob::matches(part, word)),
-        false => {
+    entry.split_whitespace().all(|part| {
+        if part.starts_with('-') {
+            rest.iter().any(|word| glob::matches(part, word))
+        } else {
             plain.next().is_some_and(|word| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
                 Some(several) => several.split(',').any(|one| glob::matches(one, word)),
                 None => glob::matches(part, word),

@@ -57,7 +57,7 @@ pub enum AgentCommand {
 }
 
 /// What a person says to a policy that changed on disk, with the version of it that they saw
-/// (`config::held::version`): it is about no other.
+/// (`config::policy_files::version`): it is about no other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum PolicyAnswer {

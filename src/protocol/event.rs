@@ -132,7 +132,7 @@ pub struct SessionInfo {
     /// The toolsets that the person chose; `None`: those of the configuration.
     pub toolsets: Option<Vec<String>>,
     /// The model that is asked in smart mode; `None`: there is none, and it asks like manual.
-    pub adviser: Option<String>,
+    pub auto_approver: Option<String>,
     /// Where untrusted text in the conversation came from.
     pub untrusted: Vec<String>,
 }

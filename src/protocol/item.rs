@@ -257,7 +257,7 @@ pub struct Image {
 
 impl Image {
     /// Bytes of a picture that every provider takes.
-    pub const MOST_BYTES: u64 = 3_700_000;
+    pub const MAX_BYTES: u64 = 3_700_000;
 
     /// The picture that these bytes are, if it is of a kind that models take.
     pub fn of(bytes: &[u8]) -> Option<Self> {

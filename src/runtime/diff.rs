@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Characters of the whole.
-const MOST: usize = 400_000;
+const MAX_CHARS: usize = 400_000;
 /// Bytes of a file that git cannot compare. What git knows of it is cut there, too.
 const COMPARED: u64 = 1024 * 1024 - 1;
 /// New files that are shown, and bytes of each.
@@ -57,7 +57,7 @@ pub fn changes(folder: &Path, until: Instant) -> Result<String, RepoError> {
     for part in parts.iter().filter(|part| !part.patch.is_empty()) {
         let _ = write!(out, "\n{}", part.patch);
     }
-    if let Some((end, _)) = out.char_indices().nth(MOST) {
+    if let Some((end, _)) = out.char_indices().nth(MAX_CHARS) {
         out.truncate(end);
         out.push_str("\n… the rest is left out");
     }
@@ -204,12 +204,13 @@ fn new(root: &Path, name: &[u8]) -> Part {
         return plain(format!("new · binary, {}", format::bytes(size)));
     }
     let cut = size > bytes.len() as u64;
-    let (of, rest) = match cut {
-        true => (
+    let (of, rest) = if cut {
+        (
             format!(" in the first {} of {}", format::bytes(NEW_BYTES), format::bytes(size)),
             "… the rest of this file is left out\n",
-        ),
-        false => (String::new(), ""),
+        )
+    } else {
+        (String::new(), "")
     };
     let patch = format!("{}{rest}", diff.unified);
     Part { said: format!("+{}{of} · new", diff.added), patch, path }

@@ -18,11 +18,8 @@ pub fn offer(text: &str) -> Option<String> {
         return None;
     }
     let plain = format!("\x1b]52;c;{encoded}\x07");
-    Some(match is_in_tmux() {
-        // For the terminal around it, where it lets this through; tmux itself is told by its own program.
-        true => format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")),
-        false => plain,
-    })
+    // For the terminal around tmux, where it lets this through; tmux itself is told by its own program.
+    Some(if is_in_tmux() { format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")) } else { plain })
 }
 
 /// Gives a text to the programs that keep one for pasting, and says what is known of it then. `offered`: the terminal got

@@ -51,9 +51,10 @@ fn drawn(line: &Line) -> usize {
         "\t" => cells + TAB - cells % TAB,
         _ => cells + grapheme_width(glyph),
     };
-    match line.spans.iter().any(|span| span.text.contains('\t')) {
-        true => line.spans.iter().flat_map(|span| span.text.graphemes(true)).fold(0, stops),
-        false => line.width(),
+    if line.spans.iter().any(|span| span.text.contains('\t')) {
+        line.spans.iter().flat_map(|span| span.text.graphemes(true)).fold(0, stops)
+    } else {
+        line.width()
     }
 }
 

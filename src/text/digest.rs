@@ -174,10 +174,7 @@ impl Digest {
         };
         let mut out = format!("{}\n\n{CUT}{missing}; {whole}] ...\n", self.head.trim_end_matches('\n'));
         if !self.found.is_empty() {
-            let what = match self.found.iter().any(|found| found.alarm == Alarm::Error) {
-                true => "errors",
-                false => "warnings",
-            };
+            let what = if self.found.iter().any(|found| found.alarm == Alarm::Error) { "errors" } else { "warnings" };
             let which = if self.found.len() >= ALARMS { "the first lines of it" } else { "lines of it" };
             // Writing to a string cannot fail.
             let _ = writeln!(out, "... [{which} that look like {what}, by line number:]");

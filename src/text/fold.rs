@@ -94,9 +94,8 @@ pub fn compact(text: &str, drawn: usize) -> Cow<'_, str> {
     if !text.split('\n').any(across) {
         return Cow::Borrowed(text);
     }
-    let short = |line: &str| match across(line) {
-        true => shorten(Line::plain(line, Role::Text), drawn, READABLE).text(),
-        false => line.to_owned(),
+    let short = |line: &str| {
+        if across(line) { shorten(Line::plain(line, Role::Text), drawn, READABLE).text() } else { line.to_owned() }
     };
     Cow::Owned(text.split('\n').map(short).collect::<Vec<_>>().join("\n"))
 }

@@ -10,11 +10,11 @@ use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet
 /// Lines longer than this stay plain: minified code costs more than it shows.
 const LONGEST_LINE: usize = 2_000;
 /// Blocks stay plain from this line on.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 /// Blocks kept.
-const MOST_BLOCKS: usize = 64;
+const MAX_BLOCKS: usize = 64;
 /// Bytes of code kept.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Spans of one line.
 pub type CodeLine = Vec<Span>;
@@ -102,7 +102,7 @@ impl Highlighter {
 
     fn trim(&mut self, coming: usize) {
         let mut bytes: usize = coming + self.blocks.iter().map(|block| block.source.len()).sum::<usize>();
-        while self.blocks.len() >= MOST_BLOCKS || (bytes > MOST_BYTES && !self.blocks.is_empty()) {
+        while self.blocks.len() >= MAX_BLOCKS || (bytes > MAX_BYTES && !self.blocks.is_empty()) {
             let oldest = self.blocks.iter().enumerate().min_by_key(|(_, block)| block.used);
             let Some((index, _)) = oldest else { return };
             bytes -= self.blocks.swap_remove(index).source.len();
@@ -142,7 +142,7 @@ impl Block {
             if shown.is_empty() { Vec::new() } else { vec![Span::new(shown, Role::Syntax(syntax))] }
         };
         let Some((state, stack)) = self.parser.as_mut() else { return plain(Syntax::Plain) };
-        if line.len() > LONGEST_LINE || self.lines.len() > MOST_LINES {
+        if line.len() > LONGEST_LINE || self.lines.len() > MAX_LINES {
             return plain(Syntax::Plain);
         }
         let Some(set) = GRAMMARS.get() else { return plain(Syntax::Plain) };
@@ -293,6 +293,6 @@ mod tests {
         for index in 0..200 {
             highlighter.lines("text", &format!("{index}\n{}", "x\n".repeat(20_000)));
         }
-        assert!(highlighter.blocks.iter().map(|block| block.source.len()).sum::<usize>() <= MOST_BYTES + 50_000);
+        assert!(highlighter.blocks.iter().map(|block| block.source.len()).sum::<usize>() <= MAX_BYTES + 50_000);
     }
 }

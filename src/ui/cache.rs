@@ -8,7 +8,7 @@ use crate::text::highlight::Highlighter;
 use std::collections::HashMap;
 
 /// Bytes of laid-out cells that are kept; those of the last frame always are.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// The memory of the view. One a screen.
 #[derive(Default)]
@@ -91,7 +91,7 @@ impl ViewCache {
 
     /// A frame ends: what was not drawn may go.
     pub(super) fn end(&mut self) {
-        if self.bytes <= MOST_BYTES {
+        if self.bytes <= MAX_BYTES {
             return;
         }
         let mut old: Vec<(u64, CellId, usize)> = self
@@ -102,7 +102,7 @@ impl ViewCache {
             .collect();
         old.sort_unstable();
         for (_, id, bytes) in old {
-            if self.bytes <= MOST_BYTES * 3 / 4 {
+            if self.bytes <= MAX_BYTES * 3 / 4 {
                 break;
             }
             self.entries.remove(&id);

@@ -202,7 +202,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let hints = hints::footer(model);
     // What is told leaves room for the first key: while a turn runs, the one that stops it.
     let running = matches!(model.tab.turn, TurnStatus::Running(_));
-    let told = end.saturating_sub(hints.first().filter(|_| running).map_or(0, |hint| wide(hint) + 3));
+    let status_end = end.saturating_sub(hints.first().filter(|_| running).map_or(0, |hint| wide(hint) + 3));
     let short = area.width < TIGHT;
     let approvals = model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
@@ -211,25 +211,25 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         Approvals::Review => (" review ", Slot::BadgeGood),
         Approvals::Ask => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.
-        Approvals::Auto if model.tab.session.as_ref().is_some_and(|session| session.adviser.is_none()) => {
+        Approvals::Auto if model.tab.session.as_ref().is_some_and(|session| session.auto_approver.is_none()) => {
             (if short { " auto: no model " } else { " auto: no model, everything asks " }, Slot::BadgeGood)
         }
         Approvals::Auto => (" auto ", Slot::BadgeCareful),
         Approvals::Yolo if short => (" yolo ", Slot::BadgeBad),
         Approvals::Yolo => (" yolo: almost nothing asks ", Slot::BadgeBad),
     };
-    let mut x = paint.put(area.x + 1, area.y, told.saturating_sub(1), word, paint.slot(badge)).saturating_sub(1);
+    let mut x = paint.put(area.x + 1, area.y, status_end.saturating_sub(1), word, paint.slot(badge)).saturating_sub(1);
     if let Some((word, keys)) = vi::sign(model) {
-        x = paint.put(x + 2, area.y, told.saturating_sub(x + 2), word, paint.slot(Slot::StatusStrong));
+        x = paint.put(x + 2, area.y, status_end.saturating_sub(x + 2), word, paint.slot(Slot::StatusStrong));
         if !keys.is_empty() {
-            x = paint.put(x + 1, area.y, told.saturating_sub(x + 1), &keys, paint.role(Role::Accent));
+            x = paint.put(x + 1, area.y, status_end.saturating_sub(x + 1), &keys, paint.role(Role::Accent));
         }
     }
     let dim = paint.slot(Slot::StatusDim);
     let strong = paint.slot(Slot::StatusStrong);
     let mut part = |paint: &mut Paint<'_>, text: &str, style| {
-        if x + cells(width(text)) + 2 <= told {
-            x = paint.put(x + 2, area.y, told.saturating_sub(x + 2), text, style);
+        if x + cells(width(text)) + 2 <= status_end {
+            x = paint.put(x + 2, area.y, status_end.saturating_sub(x + 2), text, style);
         }
     };
     part(paint, place(model), dim);
@@ -248,10 +248,12 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if let TurnStatus::Running(running) = &model.tab.turn {
         let step = format::clock(running.step_worked(model.now));
         let turn = format::clock(running.worked(model.now));
-        let text = match running.step > 1 && !short {
-            false => turn,
-            true if area.width >= ROOMY => format!("step {step} · turn {turn}"),
-            true => format!("{step} of {turn}"),
+        let text = if running.step <= 1 || short {
+            turn
+        } else if area.width >= ROOMY {
+            format!("step {step} · turn {turn}")
+        } else {
+            format!("{step} of {turn}")
         };
         part(paint, &text, strong);
     }

@@ -16,7 +16,7 @@ use crate::text::{Line, Role};
 use ratatui::layout::Rect;
 
 /// Rows of text before it scrolls.
-const MOST_ROWS: u16 = 8;
+const MAX_ROWS: u16 = 8;
 /// Column of the text.
 const TEXT: u16 = 4;
 
@@ -50,10 +50,10 @@ pub fn measure(model: &Model, cache: &mut ViewCache, columns: u16) -> Field {
     let here = (caret_line, caret_row);
     let mut top = if top > here || top.0 >= lines.len() { here } else { top };
     if distance(lines, top, here, room).is_none() {
-        top = back(lines, here, usize::from(MOST_ROWS) - 1, room);
+        top = back(lines, here, usize::from(MAX_ROWS) - 1, room);
     }
     // Text that went away above leaves no hole below.
-    let earliest = back(lines, end(lines, room), usize::from(MOST_ROWS) - 1, room);
+    let earliest = back(lines, end(lines, room), usize::from(MAX_ROWS) - 1, room);
     top = top.min(earliest);
     cache.composer_top = top;
     let mut shown = Vec::new();
@@ -63,7 +63,7 @@ pub fn measure(model: &Model, cache: &mut ViewCache, columns: u16) -> Field {
             if (index, at) < top {
                 continue;
             }
-            if shown.len() >= usize::from(MOST_ROWS) {
+            if shown.len() >= usize::from(MAX_ROWS) {
                 break 'all;
             }
             if (index, at) == here {
@@ -100,12 +100,12 @@ fn distance(lines: &[String], from: (usize, usize), to: (usize, usize), room: us
     while at.0 < to.0 {
         count += rows(lines.get(at.0)?, room).len().saturating_sub(at.1);
         at = (at.0 + 1, 0);
-        if count >= usize::from(MOST_ROWS) {
+        if count >= usize::from(MAX_ROWS) {
             return None;
         }
     }
     count += to.1.saturating_sub(at.1);
-    (count < usize::from(MOST_ROWS)).then_some(count)
+    (count < usize::from(MAX_ROWS)).then_some(count)
 }
 
 fn back(lines: &[String], from: (usize, usize), mut steps: usize, room: usize) -> (usize, usize) {
@@ -145,9 +145,10 @@ pub fn draw(
     let own = super::tabs::colour(&model.tab);
     if several || !paint.has_tones() {
         // The colour of the tab: what is written never goes to the wrong one.
-        let bar = match several {
-            true => paint.role(own),
-            false => paint.slot(if focused { Slot::BorderFocused } else { Slot::Border }),
+        let bar = if several {
+            paint.role(own)
+        } else {
+            paint.slot(if focused { Slot::BorderFocused } else { Slot::Border })
         };
         paint.repeat(Rect { x: area.x, width: 1, ..block }, "▎", bar);
     }

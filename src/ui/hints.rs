@@ -122,7 +122,7 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
             let yes = key(Action::Yes).zip(enter).map(|(yes, enter)| format!("{yes} {enter}"));
             said(&[(scrolls(model), "scroll"), (yes, "trusts"), (leave, "not now")])
         }
-        Modal::PolicyChanged(frozen) if frozen.inert_until > now => Vec::new(),
+        Modal::PolicyChanged(modal) if modal.inert_until > now => Vec::new(),
         Modal::Quit(_) => said(&[
             (key(Action::KeepProcess), "keep or kill"),
             (key(Action::KeepAll), "all"),
@@ -204,7 +204,7 @@ fn terminal(model: &Model) -> Vec<(&'static str, &'static str)> {
     actions.push(("find", "find"));
     if rows.len() > 1 {
         actions.push(("next-terminal", "next"));
-        actions.push(("split-terminal", if pane.beside.is_some() { "one pane" } else { "two" }));
+        actions.push(("split-terminal", if pane.second.is_some() { "one pane" } else { "two" }));
     }
     actions.push(("toggle-terminal", "close"));
     actions

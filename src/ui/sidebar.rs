@@ -17,9 +17,9 @@ use crate::text::{Ground, Joint, Line, Role, Row, Span};
 use ratatui::layout::Rect;
 
 /// Entries of long lists.
-const MOST_FILES: usize = 8;
-const MOST_NOTES: usize = 3;
-const MOST_SKILLS: usize = 4;
+const MAX_FILES: usize = 8;
+const MAX_NOTES: usize = 3;
+const MAX_SKILLS: usize = 4;
 
 /// One row: text on the left, text on the right, what a click means.
 #[derive(Default)]
@@ -252,7 +252,7 @@ fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: O
 
 fn files(model: &Model, room: usize) -> Vec<Entry> {
     let files = &model.tab.sidebar.files;
-    let skip = files.len().saturating_sub(MOST_FILES);
+    let skip = files.len().saturating_sub(MAX_FILES);
     let digits = |pick: fn(&(String, u32, u32)) -> u32| {
         files.iter().skip(skip).map(|file| pick(file).to_string().len()).max().unwrap_or(1)
     };
@@ -292,7 +292,7 @@ fn memory(model: &Model, room: usize) -> Vec<Entry> {
     }
     let mut out = vec![Entry::text(fill.join(" · "), Role::Text)];
     for (_, entries) in [&knowledge.notes, &knowledge.profile].into_iter().flatten() {
-        for entry in entries.iter().take(MOST_NOTES) {
+        for entry in entries.iter().take(MAX_NOTES) {
             let first = entry.lines().next().unwrap_or_default();
             let shown = truncate_end(&format!("+ {first}"), room);
             out.push(Entry { lead: 2, source: Some(entry.clone()), ..Entry::text(shown, Role::Dim) });
@@ -307,7 +307,7 @@ fn skills(model: &Model, room: usize) -> Vec<Entry> {
         return Vec::new();
     }
     // One that is left over takes as much room as saying so.
-    let shown = if skills.len() <= MOST_SKILLS + 1 { skills.len() } else { MOST_SKILLS };
+    let shown = if skills.len() <= MAX_SKILLS + 1 { skills.len() } else { MAX_SKILLS };
     let mut out: Vec<Entry> =
         skills.iter().take(shown).map(|name| Entry::text(truncate_end(name, room), Role::Dim)).collect();
     if skills.len() > shown {

@@ -79,7 +79,7 @@ fn whereabouts(pane: &TerminalPane) -> String {
 
 /// Draws the second of two terminals, with a line of names over both, and returns the place of the first.
 fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout) -> Rect {
-    let Some(beside) = &model.tab.processes.pane.beside else { return whole };
+    let Some(second) = &model.tab.processes.pane.second else { return whole };
     if whole.width < TWO || whole.height < 3 {
         return whole;
     }
@@ -91,11 +91,11 @@ fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout
     for index in 0..line.height {
         paint.repeat(row(line, index), "│", border);
     }
-    let (shown, other) = if beside.first { (right, left) } else { (left, right) };
+    let (shown, other) = if second.first { (right, left) } else { (left, right) };
     let body = |half: Rect| Rect { y: half.y + 1, height: half.height - 1, ..half };
     let rows = &model.tab.processes.rows;
     for (half, id, role) in
-        [(shown, model.tab.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&beside.id), Role::Dim)]
+        [(shown, model.tab.processes.pane.shown.as_ref(), Role::Strong), (other, Some(&second.id), Role::Dim)]
     {
         let at = rows.iter().position(|process| Some(&process.id) == id);
         let Some((index, process)) = at.map(|at| (at, &rows[at])) else { continue };
@@ -106,9 +106,9 @@ fn second(model: &Model, paint: &mut Paint<'_>, whole: Rect, layout: &mut Layout
         paint.put(end + 1, half.y, half.right().saturating_sub(end + 1), &mark, paint.role(role));
     }
     let place = body(other);
-    layout.beside = Some((place.width, place.height));
+    layout.second = Some((place.width, place.height));
     layout.targets.push((to_area(other), Hit::OtherTerminal));
-    let lines = beside.screen.iter().flat_map(|screen| &screen.rows).take(usize::from(place.height));
+    let lines = second.screen.iter().flat_map(|screen| &screen.rows).take(usize::from(place.height));
     for (index, line) in lines.enumerate() {
         paint.line(row(place, index as u16), line);
     }
@@ -227,8 +227,8 @@ fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, cur
     // Number, mark and blanks around them, and the counts at both ends.
     let all = model.tab.processes.rows.len();
     let counts = if all > 1 { counts(all, all) } else { 0 };
-    let beside = usize::from(counts) + width(&mark) + (index + 1).to_string().len() + 4;
-    let most = usize::from(room).saturating_sub(beside).max(4);
+    let second = usize::from(counts) + width(&mark) + (index + 1).to_string().len() + 4;
+    let most = usize::from(room).saturating_sub(second).max(4);
     Tab { process, number: index + 1, name: truncate_end(&name, LONG.min(most)), mark, role, current }
 }
 
@@ -274,8 +274,8 @@ fn about(model: &Model, process: &ProcessInfo) -> String {
         Origin::Ours => {}
         Origin::Earlier => words.push("from an earlier session: no typing".to_owned()),
         Origin::Elsewhere if vitals.place.is_some() => {
-            let away = if vitals.away.is_some() { "unreachable: view only" } else { "reconnecting" };
-            words.push(away.to_owned());
+            let unreachable = if vitals.unreachable.is_some() { "unreachable: view only" } else { "reconnecting" };
+            words.push(unreachable.to_owned());
         }
         Origin::Elsewhere => words.push("on another host: view only".to_owned()),
     }

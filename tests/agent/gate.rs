@@ -1,17 +1,17 @@
 //! The gate of a conversation: smart mode, a policy that changes on disk, text of strangers, secrets that stream.
 
 use super::*;
-use hermes::config::held::version;
+use hermes::config::policy_files::version;
 use hermes::policy::{Approval, Mode};
 use hermes::protocol::{PolicyAnswer, PolicyChange};
 use std::path::Path;
 
-/// Answers of the model and of the adviser come from one script: a step for the adviser has `when: commands`.
+/// Answers of the model and of the auto approver come from one script: a step for the auto approver has `when: commands`.
 const CLEAN: &str = "  - calls: [{ name: terminal, args: { command: rm -rf node_modules } }]\n";
 
-fn smart(adviser: &str) -> World {
-    let adviser = format!("  - {{ when: '<commands>', {adviser} }}\n");
-    let world = World::new(&format!("steps:\n{adviser}{CLEAN}  - text: done\n"));
+fn smart(auto_approver: &str) -> World {
+    let auto_approver = format!("  - {{ when: '<commands>', {auto_approver} }}\n");
+    let world = World::new(&format!("steps:\n{auto_approver}{CLEAN}  - text: done\n"));
     std::fs::create_dir(world.work().join("node_modules")).unwrap();
     world
 }
@@ -53,28 +53,28 @@ async fn the_smart_model_passes_what_is_of_low_risk_and_is_named() {
     assert!(!seen.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested(_))));
     // It saw the command and nothing of the conversation.
     let requests = world.model.requests();
-    let to_adviser: Vec<_> = requests.iter().filter(|request| request.tools.is_empty()).collect();
-    assert_eq!((to_adviser.len(), to_adviser[0].messages.len()), (1, 1));
-    let Message::User { text, .. } = &to_adviser[0].messages[0] else { unreachable!() };
+    let to_auto_approver: Vec<_> = requests.iter().filter(|request| request.tools.is_empty()).collect();
+    assert_eq!((to_auto_approver.len(), to_auto_approver[0].messages.len()), (1, 1));
+    let Message::User { text, .. } = &to_auto_approver[0].messages[0] else { unreachable!() };
     assert!(text.contains(r#"["rm","-rf","node_modules"]"#) && text.len() <= 2048, "{text}");
-    assert!(!text.contains("clean") && to_adviser[0].system.contains("ESCALATE"));
+    assert!(!text.contains("clean") && to_auto_approver[0].system.contains("ESCALATE"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_else_it_says_is_a_question_for_the_person() {
-    for (adviser, word, lasting) in [
+    for (auto_approver, word, lasting) in [
         ("text: ESCALATE", "defers to you", true),
         ("text: 'APPROVE, as the user agreed'", "defers to you", true),
         ("error: { kind: overloaded }", "failed", true),
         ("text: DENY", "advises against it", false),
     ] {
-        let world = smart(adviser);
+        let world = smart(auto_approver);
         let mut talk = world.start(None);
         talk.order(AgentCommand::SetMode(Mode::Auto)).await;
         talk.say("clean").await;
         let approval = asked(&mut talk).await;
-        assert!(has(&approval, word), "{adviser}: {:?}", approval.verdict);
-        assert_eq!(!approval.proposals.is_empty(), lasting, "{adviser}");
+        assert!(has(&approval, word), "{auto_approver}: {:?}", approval.verdict);
+        assert_eq!(!approval.proposals.is_empty(), lasting, "{auto_approver}");
         assert!(is_there(&world));
         talk.order(AgentCommand::Decide(approval.id, Decision::Once)).await;
         talk.finished().await;

@@ -372,7 +372,7 @@ fn what_is_given_up_before_it_is_watched_never_runs() {
     };
     site.runtime.block_on(exec.start(first.clone())).unwrap();
     let job = Arc::new(Job::new(there, spec(true)).unwrap());
-    let launch = Launch { far: Some(job), ..first.into() };
+    let launch = Launch { remote: Some(job), ..first.into() };
     assert!(matches!(site.runtime.block_on(exec.launch(launch)), Err(ExecError::TooMany(1))));
     until("nothing of it is there", || jobs(&sshd) == 0);
     let before = std::mem::replace(&mut site.ctx.exec, exec);

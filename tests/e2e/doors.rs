@@ -184,10 +184,10 @@ fn known_secrets_reach_neither_model_nor_disk_nor_export() {
     let mut folders = vec![home.hermes()];
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match path.is_dir() {
-                true => folders.push(path),
-                false if path.ends_with(".env") => {}
-                false => kept.push((path.display().to_string(), std::fs::read(&path).unwrap())),
+            if path.is_dir() {
+                folders.push(path);
+            } else if !path.ends_with(".env") {
+                kept.push((path.display().to_string(), std::fs::read(&path).unwrap()));
             }
         }
     }

@@ -179,10 +179,7 @@ fn su_in_a_session_of_its_own_asks_by_the_masked_field() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     // The superuser is not asked.
-    let user = match rustix::process::geteuid().is_root() {
-        true => "setpriv --reuid=65534 --clear-groups ",
-        false => "",
-    };
+    let user = if rustix::process::geteuid().is_root() { "setpriv --reuid=65534 --clear-groups " } else { "" };
     if !has("su") || !has("setsid") || !user.is_empty() && !has("setpriv") {
         return crate::harness::skipped("e2e::waits::su_in_a_session_of_its_own", "su, setsid or setpriv is missing");
     }

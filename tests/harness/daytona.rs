@@ -247,9 +247,10 @@ impl Inner {
 
     fn wipe(&self) {
         for entry in std::fs::read_dir(self.sshd.home()).unwrap().flatten() {
-            match entry.path().is_dir() {
-                true => std::fs::remove_dir_all(entry.path()).unwrap(),
-                false => std::fs::remove_file(entry.path()).unwrap(),
+            if entry.path().is_dir() {
+                std::fs::remove_dir_all(entry.path()).unwrap()
+            } else {
+                std::fs::remove_file(entry.path()).unwrap()
             }
         }
         for entry in std::fs::read_dir(self.state.join("tokens")).unwrap().flatten() {

@@ -38,9 +38,10 @@ impl Engine {
     pub fn run(&self, args: &[&str]) -> Result<String, String> {
         let done =
             Command::new(&self.program).args(args).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
-        match done.status.success() {
-            true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
-            false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+        if done.status.success() {
+            Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
+        } else {
+            Err(String::from_utf8_lossy(&done.stderr).trim().to_owned())
         }
     }
 

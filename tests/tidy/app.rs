@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 const NAMES: &[&str] = &[
     "config::Config",
     "config::DisplayConfig",
-    "config::held::version",
     "config::keymap::Code",
     "config::keymap::Context",
     "config::keymap::Key",
     "config::keymap::Keymap",
     "config::keymap::Match",
     "config::keymap::display",
+    "config::policy_files::version",
     "config::schema::BACKENDS",
     "config::schema::BUSY",
     "config::schema::INDICATORS",
@@ -155,7 +155,7 @@ fn wildcards(code: &str, enums: &BTreeSet<String>) -> Vec<(usize, String)> {
         let pattern = |arm: &str| arm.split(" if ").next().unwrap_or_default().to_owned();
         let ours = arms
             .iter()
-            .flat_map(|(_, arm)| variant.captures_iter(arm).map(|hit| hit[1].to_owned()).collect::<Vec<_>>())
+            .flat_map(|(_, arm)| variant.captures_iter(&pattern(arm)).map(|hit| hit[1].to_owned()).collect::<Vec<_>>())
             .find(|name| enums.contains(name));
         let Some(ours) = ours else { continue };
         for (at, arm) in &arms {
@@ -200,6 +200,7 @@ fn wildcards_are_found() {
         ("match (a, pane(|| { 1 })) {\n    (1, Some(Pane::Queue)) => { call(x, y) }\n    (_, _) => {}\n}", vec![3]),
         ("match pane {\n    Pane::Queue => 1,\n    other => other.len(),\n}", vec![3]),
         ("match pane {\n    Pane::Queue => 1,\n    _ if wide => 2,\n    Pane::Composer => 3,\n}", vec![]),
+        ("match key {\n    1 if pane == Pane::Queue => 1,\n    _ => 2,\n}", vec![]),
         ("match Pane::of(x) {\n    1 => 1,\n    _ => 2,\n}", vec![]),
         ("match a {\n    1 => match pane { Pane::Queue => 1, _ => 2 },\n    _ => 3,\n}", vec![2]),
     ] {

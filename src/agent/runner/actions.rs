@@ -465,9 +465,10 @@ impl Runner {
 
     /// `text` without the values that are known to be secrets.
     pub(super) fn masked(&self, text: &str) -> String {
-        match self.deps.loaded.config.security.redact_secrets {
-            true => crate::agent::secrets::masked(text, self.deps.dispatch.secrets()),
-            false => text.to_owned(),
+        if self.deps.loaded.config.security.redact_secrets {
+            crate::agent::secrets::masked(text, self.deps.dispatch.secrets())
+        } else {
+            text.to_owned()
         }
     }
 

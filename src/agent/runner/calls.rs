@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Calls of one segment that run at the same time (as Python Hermes has it).
-const MOST_AT_ONCE: usize = 8;
+const MAX_AT_ONCE: usize = 8;
 
 impl Runner {
     /// A piece of the reply.
@@ -147,7 +147,7 @@ impl Runner {
             for segment in planned.unwrap_or_else(one_by_one) {
                 let once: Vec<usize> =
                     segment.indices.into_iter().filter(|index| !matches!(repeats.get(*index), Some(Some(_)))).collect();
-                for some in once.chunks(if segment.parallel { MOST_AT_ONCE } else { 1 }) {
+                for some in once.chunks(if segment.parallel { MAX_AT_ONCE } else { 1 }) {
                     futures::future::join_all(some.iter().map(|index| batch.one(*index))).await;
                 }
             }

@@ -12,9 +12,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// How long a first turn waits for plugins that are starting: a person, a script.
-const PATIENCE: (Duration, Duration) = (Duration::from_millis(1500), Duration::from_secs(15));
+const PLUGINS_LIMIT_PERSON: Duration = Duration::from_millis(1500);
+const PLUGINS_LIMIT_SCRIPT: Duration = Duration::from_secs(15);
 /// How long leaving waits for hooks; the program itself waits three seconds for all.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 
 /// What hooks say to a prompt.
 pub(super) enum Prompted {
@@ -97,7 +98,7 @@ impl Runner {
     /// Plugins get a moment to be ready before the tools of a session are written down.
     pub(super) async fn ready_plugins(&mut self) {
         let all = self.deps.extensions.clone();
-        let limit = if self.spec.answers.is_person() { PATIENCE.0 } else { PATIENCE.1 };
+        let limit = if self.spec.answers.is_person() { PLUGINS_LIMIT_PERSON } else { PLUGINS_LIMIT_SCRIPT };
         self.interruptible(all.settled(limit), &CancellationToken::new()).await;
     }
 
@@ -237,7 +238,7 @@ impl Runner {
                 }
             }
         };
-        if tokio::time::timeout(FAREWELL, said).await.is_err() {
+        if tokio::time::timeout(LEAVE_LIMIT, said).await.is_err() {
             tracing::warn!("session end hooks timed out and were killed");
         }
         // A session that never had an item gets none for its hooks.

@@ -21,7 +21,7 @@ impl Runner {
             Ok(provider) => Ok(AutoApprover { provider, limit }),
             Err(error) => Err(error.to_string()),
         };
-        self.session.adviser = auto_approver.as_ref().ok().map(AutoApprover::label);
+        self.session.auto_approver = auto_approver.as_ref().ok().map(AutoApprover::label);
         self.handle.set_auto_approver(auto_approver);
     }
 

@@ -71,10 +71,7 @@ impl Runner {
         }
         if self.session.prompt.is_empty() {
             let here = self.deps.backends.current().is_none();
-            let cwd = match here {
-                true => lock(&self.session.cwd).clone(),
-                false => self.spec.cwd.clone(),
-            };
+            let cwd = if here { lock(&self.session.cwd).clone() } else { self.spec.cwd.clone() };
             let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
             let window = self.session.window;
             let plugins = self.deps.extensions.prompt().join("\n\n");

@@ -52,7 +52,7 @@ pub struct Session {
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
     /// The model that is asked in smart mode.
-    pub adviser: Option<String>,
+    pub auto_approver: Option<String>,
     /// Where untrusted text in it came from.
     pub untrusted: Vec<String>,
     /// The files of secrets in its project.
@@ -103,7 +103,7 @@ impl Session {
             created: false,
             stored_cwd: spec.cwd.display().to_string(),
             providers: HashMap::new(),
-            adviser: None,
+            auto_approver: None,
             untrusted: Vec::new(),
             project: Default::default(),
             window: None,
@@ -176,7 +176,7 @@ impl Session {
             unavailable: self.backends.unavailable().to_vec(),
             window: self.window,
             toolsets: self.toolsets.clone(),
-            adviser: self.adviser.clone(),
+            auto_approver: self.auto_approver.clone(),
             untrusted: self.untrusted.clone(),
         }
     }

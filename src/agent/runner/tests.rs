@@ -89,13 +89,13 @@ async fn questions_of_work_beside_the_conversation_outlive_its_turn() {
     let (commands, orders) = mpsc::channel(64);
     let (facts, mut events) = mpsc::channel(256);
     let runner = Runner::new(deps, spec, "s".into(), orders, facts);
-    let beside = runner.handle.beside(Speaker::Background("sweep".into()));
+    let background = runner.handle.speaking_as(Speaker::Background("sweep".into()));
     let task = tokio::spawn(runner.run());
     commands.send(AgentCommand::Submit { text: "go".into(), images: Vec::new() }).await.unwrap();
     // One of the turn and one of the other work: both reach the person, say whose they are and have a number of their own.
     let main = asked(&mut events).await;
-    let approval = question(&beside);
-    let of_sweep = tokio::spawn(beside.ask(approval, CancellationToken::new()));
+    let approval = question(&background);
+    let of_sweep = tokio::spawn(background.ask(approval, CancellationToken::new()));
     let other = asked(&mut events).await;
     assert_eq!((main.origin.by, other.origin.by), (Speaker::Main, Speaker::Background("sweep".into())));
     assert_ne!(main.id, other.id);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Toolsets whose coming and going is told at once.
-const MOST_CHANGES: usize = 12;
+const MAX_CHANGES: usize = 12;
 /// The names of the session's facts.
 const OFFER: &str = "offer";
 const TOOLSETS: &str = "toolsets";
@@ -161,8 +161,8 @@ impl Runner {
             }
         }
         told.extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
-        let more = told.len().saturating_sub(MOST_CHANGES);
-        told.truncate(MOST_CHANGES);
+        let more = told.len().saturating_sub(MAX_CHANGES);
+        told.truncate(MAX_CHANGES);
         if more > 0 {
             told.push(format!("{more} more"));
         }

@@ -1,7 +1,7 @@
 //! Keys of the two modals that open by themselves: the approval and the question.
 
 use super::choices;
-use super::inert::QUIET;
+use super::inert::INERT_MS;
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::effect::Effect;
@@ -72,7 +72,7 @@ fn confirm_edit(modal: &mut ApprovalModal, line: String, judged: &Judged, press:
     }
     // What was on its way to the field is for nobody.
     if *judged == Judged::Waiting || modal.held_until > now {
-        modal.held_until = now + QUIET;
+        modal.held_until = now + INERT_MS;
         return None;
     }
     match press.action {

@@ -9,7 +9,7 @@ use crate::app::model::layout::SMALLEST;
 use crate::app::model::modal::Modal;
 
 /// Milliseconds without a key before a modal that opened by itself takes one.
-pub const QUIET: i64 = 400;
+pub const INERT_MS: i64 = 400;
 
 /// Whether the screen is too small to show a modal.
 pub fn hidden(model: &Model) -> bool {
@@ -18,7 +18,7 @@ pub fn hidden(model: &Model) -> bool {
 
 /// The screen grew large enough to show modals: their quiet begins anew.
 pub fn seen_again(model: &mut Model) {
-    let until = model.now + QUIET;
+    let until = model.now + INERT_MS;
     for inert_until in model.tab.modals.iter_mut().filter_map(Modal::inert_until) {
         *inert_until = until;
     }
@@ -33,7 +33,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
     let now = model.now;
     let too_small = hidden(model);
     let mid_word =
-        !composer::is_empty(&model.tab.composer) && model.tab.composer.keyed_at.is_some_and(|at| now - at < QUIET);
+        !composer::is_empty(&model.tab.composer) && model.tab.composer.keyed_at.is_some_and(|at| now - at < INERT_MS);
     let masked = !too_small
         && !mid_word
         && matches!(model.tab.modals.last(), Some(Modal::Input(modal)) if modal.masked && modal.inert_until > now);
@@ -48,7 +48,7 @@ pub fn inert(model: &mut Model, out: &mut Vec<Effect>, press: Press) -> bool {
     if *until <= now && !too_small {
         return false;
     }
-    *until = now + QUIET;
+    *until = now + INERT_MS;
     if !masked {
         composer::key(model, out, press.key);
         model.tab.composer.completion = None;

@@ -2,10 +2,10 @@
 
 pub mod answers;
 pub mod choices;
-pub mod frozen;
 pub mod inert;
 pub mod mode;
 pub mod permissions;
+pub mod policy_changed;
 pub mod seen;
 
 use super::effect::{Effect, LoadRequest, Report};
@@ -20,7 +20,7 @@ use crate::app::session::{sessions, tabs, turn};
 use crate::app::terminal::asks;
 use crate::policy::{Approval, ApprovalOrigin, Intent, Speaker};
 use crate::protocol::{AgentCommand, Level, Question};
-use inert::QUIET;
+use inert::INERT_MS;
 
 /// A command waits for an answer.
 pub fn requested(model: &mut Model, out: &mut Vec<Effect>, approval: Box<Approval>) {
@@ -99,7 +99,7 @@ pub fn open_waiting(model: &mut Model) {
         // a chord that was begun is not for the modal
         model.chord = None::<Chord>;
         model.tab.composer.completion = None;
-        open(model, id, model.now + QUIET);
+        open(model, id, model.now + INERT_MS);
     }
 }
 
@@ -128,8 +128,8 @@ pub fn tell_writing(model: &mut Model, out: &mut Vec<Effect>) {
     let writing = approval.filter(|modal| modal.is_written()).map(|modal| modal.id);
     let before = std::mem::replace(&mut model.tab.approvals.writing, writing);
     if before != writing {
-        let told = [before.map(|id| (id, false)), writing.map(|id| (id, true))];
-        out.extend(told.into_iter().flatten().map(|(id, now)| Effect::Agent(AgentCommand::Writing(id, now))));
+        let changes = [before.map(|id| (id, false)), writing.map(|id| (id, true))];
+        out.extend(changes.into_iter().flatten().map(|(id, now)| Effect::Agent(AgentCommand::Writing(id, now))));
     }
 }
 

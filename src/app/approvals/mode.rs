@@ -87,7 +87,7 @@ pub fn set(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
         model.tab.before_plan = None;
     }
     out.push(Effect::Agent(AgentCommand::SetMode(mode)));
-    let reviewer = model.tab.session.as_ref().map(|session| &session.adviser);
+    let reviewer = model.tab.session.as_ref().map(|session| &session.auto_approver);
     let (level, about) = match (mode, reviewer) {
         (Mode::Auto, Some(None)) => {
             (Level::Warning, "but no model is available: everything needs your approval".into())

@@ -35,15 +35,16 @@ pub fn listed(model: &mut Model, new: Permissions) {
 }
 
 /// All that is known of a rule: its row may be too short for that.
-fn told(row: &RuleRow, takes: Option<&str>) -> String {
+fn described(row: &RuleRow, takes: Option<&str>) -> String {
     let parts: Vec<&str> = [&row.scope, &row.end, &row.who].into_iter().map(String::as_str).collect();
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let last = match row.of_session {
-        true => "ends with the session; /new starts one without it".to_owned(),
-        false => match takes {
+    let last = if row.of_session {
+        "ends with the session; /new starts one without it".to_owned()
+    } else {
+        match takes {
             Some(key) => format!("{key} revokes it · {}", row.place),
             None => row.place.clone(),
-        },
+        }
     };
     [format!("{} {}", row.action, row.rule), parts.join(" · "), last]
         .into_iter()
@@ -110,7 +111,7 @@ pub fn note(model: &mut Model) {
                     .and_then(|item| known.rows.iter().find(|row| row.number.to_string() == item.value));
                 match (row, known.problems.first()) {
                     (_, Some(problem)) => format!("⚠ {problem}"),
-                    (Some(row), None) => told(row, takes.as_deref()),
+                    (Some(row), None) => described(row, takes.as_deref()),
                     (None, None) => "no rules: risky commands ask; answering \"always\" adds a rule".into(),
                 }
             }
@@ -189,8 +190,8 @@ mod tests {
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         let labels: Vec<&str> = picker.items.iter().map(|item| item.label.as_str()).collect();
         assert_eq!(labels, ["✓ allow terminal(git push *)", "✗ deny  browser.*", "✓ allow recursive delete"]);
-        let told = "allow terminal(git push *)\neverywhere\nEnter revokes it · /h/permissions.yaml:1";
-        assert_eq!(footnote(&model), told);
+        let described = "allow terminal(git push *)\neverywhere\nEnter revokes it · /h/permissions.yaml:1";
+        assert_eq!(footnote(&model), described);
     }
 
     #[test]
@@ -199,13 +200,13 @@ mod tests {
         let effects = script(&mut model, "git push");
         let last = Effect::Load(LoadRequest::TryCommand { command: "git push".into() });
         assert_eq!(effects.last(), Some(&last));
-        let told = |model: &mut Model, command: &str| {
+        let described = |model: &mut Model, command: &str| {
             let verdict = format!("verdict on {command}");
             update(model, 0, Msg::Loaded(LoadReply::Tried { command: command.into(), verdict }));
         };
-        told(&mut model, "git pus");
+        described(&mut model, "git pus");
         assert_eq!(footnote(&model), "");
-        told(&mut model, "git push");
+        described(&mut model, "git push");
         assert_eq!(footnote(&model), "verdict on git push");
         let argument = script(&mut ready(), "/permissions rm -rf x<ret>");
         assert!(argument.contains(&Effect::Load(LoadRequest::TryCommand { command: "rm -rf x".into() })));

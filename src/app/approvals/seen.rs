@@ -1,6 +1,6 @@
 //! What of an approval the person has seen, and what came to be known of it since it opened.
 
-use super::inert::QUIET;
+use super::inert::INERT_MS;
 use crate::app::model::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::modal::{ApprovalStage, Judged, Modal, Read};
@@ -68,7 +68,7 @@ pub fn previewed(model: &mut Model, id: ApprovalId, line: &str, preview: Option<
             // It is another text now; keys on their way are not for it.
             modal.read = Read::default();
             modal.scroll = 0;
-            modal.held_until = now + QUIET;
+            modal.held_until = now + INERT_MS;
             model.layout.reading = None;
         }
     }

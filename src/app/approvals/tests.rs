@@ -668,9 +668,9 @@ fn a_double_esc_at_a_question_does_not_stop_the_turn() {
 #[test]
 fn a_mode_says_what_it_means_and_who_answers() {
     let mut model = ready();
-    let mut said = |mode, adviser: Option<&str>| {
+    let mut said = |mode, auto_approver: Option<&str>| {
         if let Some(session) = &mut model.tab.session {
-            session.adviser = adviser.map(str::to_owned);
+            session.auto_approver = auto_approver.map(str::to_owned);
         }
         mode::set(&mut model, &mut Vec::new(), mode);
         model.notices.shown.last().map(|notice| notice.text.clone()).unwrap_or_default()

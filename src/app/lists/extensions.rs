@@ -14,7 +14,7 @@ use crate::config::trust::Standing;
 use crate::protocol::{AgentCommand, Level};
 use crate::text::width::truncate_middle;
 use crate::text::{Line, Role, Span};
-use inert::QUIET;
+use inert::INERT_MS;
 use similar::{ChangeTag, TextDiff};
 
 /// Cells of a plugin's name.
@@ -31,7 +31,7 @@ pub fn ask(model: &Model) -> Effect {
 }
 
 /// Something changed. The answer after this one is asked for at once: it waits for the next change.
-pub fn told(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
+pub fn changed(model: &mut Model, out: &mut Vec<Effect>, mut new: Extensions) {
     new.aside = model.extensions.aside.take();
     model.extensions = new;
     if model.extensions.card.is_none() {
@@ -58,7 +58,7 @@ pub fn open_waiting(model: &mut Model) {
     if extensions.card.is_some() && extensions.card != extensions.aside {
         model.chord = None;
         model.tab.composer.completion = None;
-        open(model, model.now + QUIET);
+        open(model, model.now + INERT_MS);
     }
 }
 
@@ -387,7 +387,7 @@ mod tests {
         // Typed into the composer while it is inert.
         let effects = script(&mut model, "y<ret>");
         assert!(!effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. }))), "{effects:?}");
-        model.now += 10 * QUIET;
+        model.now += 10 * INERT_MS;
         let effects = script(&mut model, "<ret>");
         assert!(
             model.tab.modals.is_empty()
@@ -400,7 +400,7 @@ mod tests {
         let Some(Modal::Trust(modal)) = model.tab.modals.last() else { panic!("no card") };
         let shown = text(&modal.lines);
         assert!(shown.contains("  - exit 0\n  + curl evil\n") && shown.contains("Stop  bell"), "{shown}");
-        model.now += 10 * QUIET;
+        model.now += 10 * INERT_MS;
         let effects = script(&mut model, "y<ret>");
         assert!(effects.iter().any(|e| matches!(e, Effect::Load(LoadRequest::Trust { .. }))), "{effects:?}");
     }

@@ -8,7 +8,7 @@ pub use prompts::{ask_prompt, prompted, prompts};
 
 use super::pickers;
 use crate::app::action::Action;
-use crate::app::approvals::frozen;
+use crate::app::approvals::policy_changed;
 use crate::app::effect::{Effect, LoadRequest, Report, ServerOrder};
 use crate::app::input::hint;
 use crate::app::model::Model;
@@ -36,7 +36,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 }
 
 /// A fact of the servers.
-pub fn told(model: &mut Model, out: &mut Vec<Effect>, fact: ServerFact) {
+pub fn heard(model: &mut Model, out: &mut Vec<Effect>, fact: ServerFact) {
     match fact {
         ServerFact::Read { result: Ok(changes), why } => read(model, &changes, why),
         ServerFact::Read { result: Err(problem), .. } => {
@@ -95,10 +95,10 @@ pub fn changed(model: &mut Model, rows: Vec<ServerRow>) {
         }
     }
     // At the start they come one after another: one notice counts them.
-    let told = model.notices.shown.iter().any(|notice| notice.about == About::Servers);
+    let heard = model.notices.shown.iter().any(|notice| notice.about == About::Servers);
     let text = match ready[..] {
         [] => String::new(),
-        [row] if !told => {
+        [row] if !heard => {
             let tools = format::plural(row.tools as u64, "tool", "tools");
             format!("{}: {tools} ready", row.name)
         }
@@ -218,7 +218,7 @@ fn is_on(state: ServerState) -> bool {
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     if name == CHANGE {
         model.tab.modals.pop();
-        return frozen::show(model);
+        return policy_changed::show(model);
     }
     let Some(row) = model.servers.iter().find(|row| row.name == name) else { return };
     if row.state == ServerState::NeedsLogin {
@@ -241,7 +241,7 @@ mod tests {
         ServerRow { name: name.into(), state, tools: 3, tokens: 1234, prompts, ..ServerRow::default() }
     }
 
-    fn told(model: &mut Model, rows: Vec<ServerRow>) {
+    fn heard(model: &mut Model, rows: Vec<ServerRow>) {
         let now = model.now;
         let effects = update(model, now, Msg::Servers(rows));
         assert!(effects.iter().all(|effect| matches!(effect, Effect::WakeAt(_))), "{effects:?}");
@@ -250,9 +250,9 @@ mod tests {
     #[test]
     fn the_list_follows_the_servers_and_switches_them() {
         let mut model = ready();
-        told(&mut model, vec![row("git", ServerState::Connecting), row("time", ServerState::Off)]);
+        heard(&mut model, vec![row("git", ServerState::Connecting), row("time", ServerState::Off)]);
         script(&mut model, "/mcp<ret>");
-        told(&mut model, vec![row("git", ServerState::Ready), row("time", ServerState::Off)]);
+        heard(&mut model, vec![row("git", ServerState::Ready), row("time", ServerState::Off)]);
         assert!(model.notices.shown.iter().any(|notice| notice.text.contains("git: 3 tools")));
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!() };
         assert_eq!((picker.items[0].label.as_str(), picker.items[0].hint.as_str()), ("● git", "ready"));
@@ -272,16 +272,16 @@ mod tests {
     fn servers_that_come_together_are_told_together() {
         let mut model = ready();
         let texts = |model: &Model| model.notices.shown.iter().map(|notice| notice.text.clone()).collect::<Vec<_>>();
-        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Connecting)]);
+        heard(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Connecting)]);
         assert_eq!(texts(&model), ["a: 3 tools ready"]);
-        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
+        heard(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
         assert_eq!(texts(&model), ["2 MCP servers ready: 6 tools"]);
         // Later, one alone has its name again.
         model.now += 60_000;
         let now = model.now;
         update(&mut model, now, Msg::Woke);
-        told(&mut model, vec![row("a", ServerState::Waiting), row("b", ServerState::Ready)]);
-        told(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
+        heard(&mut model, vec![row("a", ServerState::Waiting), row("b", ServerState::Ready)]);
+        heard(&mut model, vec![row("a", ServerState::Ready), row("b", ServerState::Ready)]);
         assert_eq!(texts(&model), ["a: 3 tools ready"]);
     }
 
@@ -290,8 +290,8 @@ mod tests {
         let mut model = ready();
         let mut failed = row("git", ServerState::Failed);
         failed.why = "no such program".into();
-        told(&mut model, vec![failed.clone(), row("gh", ServerState::NeedsLogin)]);
-        told(&mut model, vec![failed, row("gh", ServerState::NeedsLogin)]);
+        heard(&mut model, vec![failed.clone(), row("gh", ServerState::NeedsLogin)]);
+        heard(&mut model, vec![failed, row("gh", ServerState::NeedsLogin)]);
         let texts: Vec<&str> = model.notices.shown.iter().map(|notice| notice.text.as_str()).collect();
         assert_eq!(texts.iter().filter(|text| text.contains("no such program")).count(), 1, "{texts:?}");
         assert!(texts.iter().any(|text| text.contains("hermes mcp login gh")));
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn prompts_are_commands_whose_text_comes_to_the_composer() {
         let mut model = ready();
-        told(&mut model, vec![row("git", ServerState::Ready)]);
+        heard(&mut model, vec![row("git", ServerState::Ready)]);
         let args = vec![("who".to_owned(), "Al".to_owned()), ("how".to_owned(), "with a song".to_owned())];
         let wanted = Effect::Load(LoadRequest::Prompt { server: "git".into(), prompt: "greet".into(), args });
         assert!(script(&mut model, "/git:greet Al with a song<ret>").contains(&wanted));

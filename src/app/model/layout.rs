@@ -35,7 +35,7 @@ pub struct Layout {
     /// The inner size of the terminal pane; `None` when closed.
     pub terminal: Option<(u16, u16)>,
     /// That of the second terminal in it.
-    pub beside: Option<(u16, u16)>,
+    pub second: Option<(u16, u16)>,
     /// Rows of panes whose text can be selected, top down; a modal's last.
     pub flat: Vec<FlatRow>,
     /// Rows that conversation and terminal pane share: the first and the one after the last.

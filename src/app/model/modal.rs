@@ -21,7 +21,7 @@ pub enum Modal {
     /// What would run here, before it does.
     Trust(Box<TrustModal>),
     /// What changed in the policy on disk.
-    PolicyChanged(Box<FrozenModal>),
+    PolicyChanged(Box<PolicyChangedModal>),
     /// What still runs, before the program is left.
     Quit(QuitModal),
 }
@@ -61,17 +61,17 @@ pub struct QuitRow {
 
 /// The card of a policy that changed on disk.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FrozenModal {
+pub struct PolicyChangedModal {
     pub lines: Vec<Line>,
     pub scroll: usize,
     /// Keys are ignored until this time (milliseconds since the epoch); every key moves it on.
     pub inert_until: i64,
-    pub selected: FrozenChoice,
+    pub selected: PolicyChoice,
 }
 
 /// What a person can say to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrozenChoice {
+pub enum PolicyChoice {
     Later,
     Keep,
     Take,

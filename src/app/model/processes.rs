@@ -13,9 +13,9 @@ pub struct Processes {
     /// The process and size whose screens were last asked for.
     pub watching: Watching,
     /// The process whose view is held while something is selected in it, and whether it followed the end before.
-    pub held: Option<(ProcessId, bool)>,
+    pub held_view: Option<(ProcessId, bool)>,
     /// The same for the second of two.
-    pub watching_beside: Watching,
+    pub watching_second: Watching,
     /// Lines that were asked for and have not come.
     pub asked: Option<(i64, i64)>,
     /// The external editor, from the order to its end.
@@ -73,7 +73,7 @@ pub struct TerminalPane {
     /// When the command that had the keys ended (milliseconds since the epoch).
     pub ended_at: Option<i64>,
     /// Another command beside the one that is shown.
-    pub beside: Option<Beside>,
+    pub second: Option<SecondTerminal>,
     /// What is looked for in the output of the shown command.
     pub find: Option<Seek>,
     /// Lines that came since the end was last in view.
@@ -103,7 +103,7 @@ pub struct Seek {
 
 /// The second of two terminals: it is watched only, until the person goes to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
+pub struct SecondTerminal {
     pub id: ProcessId,
     pub screen: Option<Arc<Snapshot>>,
     /// It stands on the left.

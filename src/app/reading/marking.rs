@@ -122,14 +122,14 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     if gone {
         select::clear(model);
     }
-    let held = model.tab.pane_selection.as_ref().filter(|it| it.surface == Surface::Terminal);
-    let held = held.and_then(|selection| selection.process.clone());
-    if held == model.tab.processes.held.as_ref().map(|(id, _)| id.clone()) {
+    let process = model.tab.pane_selection.as_ref().filter(|it| it.surface == Surface::Terminal);
+    let process = process.and_then(|selection| selection.process.clone());
+    if process == model.tab.processes.held_view.as_ref().map(|(id, _)| id.clone()) {
         return;
     }
-    let before = model.tab.processes.held.take();
-    if let Some(id) = held {
-        model.tab.processes.held = Some((id.clone(), model.tab.processes.pane.scroll == 0));
+    let before = model.tab.processes.held_view.take();
+    if let Some(id) = process {
+        model.tab.processes.held_view = Some((id.clone(), model.tab.processes.pane.scroll == 0));
         out.push(Effect::Process(ProcessCommand::Scroll(id, Scroll::Hold)));
     } else if let Some((id, true)) = before
         && model.tab.processes.pane.shown.as_ref() == Some(&id)

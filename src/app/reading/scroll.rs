@@ -43,7 +43,7 @@ pub fn shifted(at: usize, rows: i32) -> usize {
 fn terminal(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
     let pane = &mut model.tab.processes.pane;
     let Some(shown) = pane.shown.clone() else { return };
-    if rows < 0 || pane.scroll > 0 || model.tab.processes.held.is_some() {
+    if rows < 0 || pane.scroll > 0 || model.tab.processes.held_view.is_some() {
         pane.touched = true;
         out.push(Effect::Process(ProcessCommand::Scroll(shown, Scroll::AuditBy(-i64::from(rows)))));
     }

@@ -228,9 +228,9 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
     tool.state = ToolState::Done(result.outcome);
     tool.duration_ms = Some(result.duration_ms);
     tool.progress.clear();
-    let told = if result.view.output.is_empty() { readable(&result.content) } else { result.view.output.clone() };
+    let output = if result.view.output.is_empty() { readable(&result.content) } else { result.view.output.clone() };
     // A refusal stands on the line of the approval.
-    tool.output = if told == result.view.approval { Arc::default() } else { Arc::from(told) };
+    tool.output = if output == result.view.approval { Arc::default() } else { Arc::from(output) };
     tool.diffs.clone_from(&result.view.diffs);
     tool.approval.clone_from(&result.view.approval);
 }

@@ -236,7 +236,7 @@ pub fn asks(model: &mut Model, asked: RewindOrder, files: &[String]) {
     let leave = ConfirmThen::Rewind(RewindOrder { theirs: Theirs::Leave, ..asked });
     model.tab.modals.push(Modal::Confirm(Confirm {
         no: Some(("Keep them, rewind the rest".into(), leave)),
-        inert_until: model.now + inert::QUIET,
+        inert_until: model.now + inert::INERT_MS,
         ..Confirm::new("Files changed elsewhere", text, "Overwrite them too", overwrite)
     }));
 }

@@ -236,8 +236,8 @@ fn leave(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some((_, size)) = processes.watching.take() {
         out.push(Effect::Process(ProcessCommand::Watch(None, size)));
     }
-    if processes.watching_beside.take().is_some() {
-        out.push(Effect::Process(ProcessCommand::WatchBeside(None, (0, 0))));
+    if processes.watching_second.take().is_some() {
+        out.push(Effect::Process(ProcessCommand::WatchSecond(None, (0, 0))));
     }
     address(model.tab.of.as_ref(), out);
 }

@@ -11,7 +11,7 @@ use crate::app::model::notices::About;
 use crate::exec::{Ask, AskId, Hidden, ProcessCommand, ProcessId};
 use crate::protocol::Level;
 use crate::text::visible::visible;
-use inert::QUIET;
+use inert::INERT_MS;
 
 /// A program asks.
 pub fn asked(model: &mut Model, out: &mut Vec<Effect>, ask: Ask) {
@@ -51,7 +51,7 @@ pub fn open_waiting(model: &mut Model) {
     let Some(ask) = model.tab.processes.asks.iter().find(|ask| !aside.contains(&ask.id)).cloned() else { return };
     model.chord = None;
     model.tab.composer.completion = None;
-    open(model, &ask, model.now + QUIET);
+    open(model, &ask, model.now + INERT_MS);
 }
 
 /// The inbox was asked for: opens the oldest question of a program. `false`: there is none.
@@ -210,7 +210,7 @@ mod tests {
 
     /// Lets the quiet pass.
     fn later(model: &mut Model) {
-        let now = model.now + QUIET + 1;
+        let now = model.now + INERT_MS + 1;
         update(model, now, Msg::Woke);
     }
 

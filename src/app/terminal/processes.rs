@@ -119,20 +119,20 @@ fn changed(model: &mut Model, out: &mut Vec<Effect>, info: ProcessInfo) {
         model.notices.add(model.now, Level::Warning, text);
     }
     let row = model.tab.processes.rows.iter().find(|row| row.id == id);
-    let was = before.as_ref().map(|before| (before.vitals.origin, before.vitals.away.is_some()));
-    let told = row.filter(|row| was != Some((row.vitals.origin, row.vitals.away.is_some()))).and_then(|row| {
-        match (row.vitals.origin, &row.vitals.place, &row.vitals.away) {
+    let was = before.as_ref().map(|before| (before.vitals.origin, before.vitals.unreachable.is_some()));
+    let change = row.filter(|row| was != Some((row.vitals.origin, row.vitals.unreachable.is_some()))).and_then(|row| {
+        match (row.vitals.origin, &row.vitals.place, &row.vitals.unreachable) {
             (Origin::Ours, ..) => None,
             (Origin::Earlier, None, _) => Some("is still running, from an earlier session".to_owned()),
             (Origin::Earlier, Some(place), _) => Some(format!("is still running on {place}, from an earlier session")),
             // Whether it is there is told when it is known.
             (Origin::Elsewhere, Some(_), None) => None,
-            (Origin::Elsewhere, _, Some(away)) => Some(format!("is {away}")),
+            (Origin::Elsewhere, _, Some(unreachable)) => Some(format!("is {unreachable}")),
             (Origin::Elsewhere, None, None) => Some("runs on another host: view only".to_owned()),
         }
     });
-    if let Some(told) = told {
-        model.notices.add(model.now, Level::Info, format!("{} {told}", short(&command)));
+    if let Some(change) = change {
+        model.notices.add(model.now, Level::Info, format!("{} {change}", short(&command)));
     }
     let asked = before.as_ref().is_some_and(|before| before.state == ProcessState::NeedsInput);
     let was_stopped = before.as_ref().is_some_and(|before| before.state == ProcessState::Stopped);
@@ -310,13 +310,13 @@ pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
 pub(super) fn says_elsewhere(model: &mut Model) -> bool {
     let open = model.tab.processes.pane.open;
     let row = shown(model).filter(|row| open && row.vitals.origin == Origin::Elsewhere);
-    let Some(Vitals { place, away, .. }) = row.map(|row| row.vitals.clone()) else { return false };
-    let told = match (place, away) {
-        (_, Some(away)) => format!("it is {away}"),
+    let Some(Vitals { place, unreachable, .. }) = row.map(|row| row.vitals.clone()) else { return false };
+    let text = match (place, unreachable) {
+        (_, Some(unreachable)) => format!("it is {unreachable}"),
         (Some(place), None) => format!("it is on {place}, reconnecting"),
         (None, None) => "it runs on another host: view only".to_owned(),
     };
-    model.notices.add(model.now, Level::Info, told);
+    model.notices.add(model.now, Level::Info, text);
     true
 }
 

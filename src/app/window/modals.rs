@@ -2,7 +2,7 @@
 
 use super::quitting;
 use crate::app::action::Action;
-use crate::app::approvals::{answers, choices, frozen, inert, mode, permissions};
+use crate::app::approvals::{answers, choices, inert, mode, permissions, policy_changed};
 use crate::app::effect::{Effect, LoadRequest, ServerOrder};
 use crate::app::input::keys::Press;
 use crate::app::input::{composer, edit, hint, vi};
@@ -53,7 +53,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Text(_)) => text_act(model, press.action),
         Some(Modal::Confirm(_)) => confirm_act(model, out, press.action),
         Some(Modal::Quit(_)) => quitting::act(model, out, press.action),
-        Some(Modal::PolicyChanged(_)) => frozen::act(model, out, press.action),
+        Some(Modal::PolicyChanged(_)) => policy_changed::act(model, out, press.action),
         Some(Modal::Trust(_)) => extensions::act(model, out, press.action),
         None => {}
     }
@@ -67,7 +67,7 @@ fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
         Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_)) => {
             model.tab.modals.pop();
         }
-        Some(Modal::PolicyChanged(_)) => frozen::put_aside(model),
+        Some(Modal::PolicyChanged(_)) => policy_changed::put_aside(model),
         Some(Modal::Trust(_)) => extensions::put_aside(model),
         Some(Modal::Input(_)) => leave_input(model, out),
         None => {}
@@ -341,7 +341,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
         Some(Modal::PolicyChanged(modal)) if modal.inert_until <= quiet => {
-            modal.selected = frozen::ROWS.get(row).copied().unwrap_or(modal.selected);
+            modal.selected = policy_changed::ROWS.get(row).copied().unwrap_or(modal.selected);
         }
         Some(Modal::Quit(_)) => quitting::click(model, row),
         Some(Modal::Question(question)) if question.inert_until <= quiet => question.selected = row,

@@ -1,6 +1,6 @@
 //! Wake-ups: asked for only while something will change by itself. Nothing is scheduled when idle.
 
-use crate::app::approvals::frozen;
+use crate::app::approvals::policy_changed;
 use crate::app::effect::Effect;
 use crate::app::input::{drafts, keys};
 use crate::app::model::modal::Modal;
@@ -24,7 +24,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Question(question) => Some(question.inert_until).filter(|until| *until > model.now),
         Modal::Sessions(browser) => browser.ask_at,
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
-        Modal::PolicyChanged(frozen) => Some(frozen.inert_until).filter(|until| *until > model.now),
+        Modal::PolicyChanged(modal) => Some(modal.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
         Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
@@ -37,7 +37,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         model.tab.composer.save_at.filter(|_| !model.tab.opening),
         model.quit_armed,
         pane::opens_at(model),
-        frozen::opens_at(model).filter(|at| *at > model.now),
+        policy_changed::opens_at(model).filter(|at| *at > model.now),
         processes::counts_down(model).then(|| model.now - model.now.rem_euclid(CLOCK) + CLOCK),
     ];
     candidates.into_iter().flatten().min()

@@ -42,7 +42,7 @@ pub(crate) struct Detached {
     /// What belonged to it when that was looked at last.
     known: Mutex<Vec<Identity>>,
     /// It is on another machine that was not reached so far.
-    pub(crate) away: Option<RemoteWork>,
+    pub(crate) unreached: Option<RemoteWork>,
 }
 
 /// Work on a machine that is not reached.
@@ -55,17 +55,17 @@ pub(crate) struct RemoteWork {
 
 impl Detached {
     pub(crate) fn new(id: &ProcessId, leader: Identity, masked: bool) -> Self {
-        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default(), away: None }
+        Self { leader: Some(leader), entry: mark_of(id), masked, known: Mutex::default(), unreached: None }
     }
 
     /// Of another machine or container.
     pub(crate) fn elsewhere(id: &ProcessId) -> Self {
-        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default(), away: None }
+        Self { leader: None, entry: mark_of(id), masked: false, known: Mutex::default(), unreached: None }
     }
 
     /// On another machine that is to be looked for.
-    pub(crate) fn away(id: &ProcessId, place: RemotePlace) -> Self {
-        Self { away: Some(RemoteWork { place, why: Mutex::default() }), ..Self::elsewhere(id) }
+    pub(crate) fn unreached(id: &ProcessId, place: RemotePlace) -> Self {
+        Self { unreached: Some(RemoteWork { place, why: Mutex::default() }), ..Self::elsewhere(id) }
     }
 
     pub(crate) fn is_elsewhere(&self) -> bool {

@@ -47,12 +47,13 @@ impl HostId {
     pub(crate) fn sees(&self, other: &Self) -> Seen {
         // Zero: written where namespaces were not told apart.
         let counted_alike = [0, self.namespace].contains(&other.namespace);
-        match self.boot == other.boot {
-            true if counted_alike => Seen::Here,
-            true => Seen::Elsewhere,
+        if self.boot == other.boot {
+            if counted_alike { Seen::Here } else { Seen::Elsewhere }
+        } else if !other.machine.is_empty() && other.machine == self.machine {
+            Seen::Before
+        } else {
             // Without a name nothing says that it was this machine.
-            false if !other.machine.is_empty() && other.machine == self.machine => Seen::Before,
-            false => Seen::Elsewhere,
+            Seen::Elsewhere
         }
     }
 }

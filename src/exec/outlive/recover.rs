@@ -23,7 +23,7 @@ impl Exec {
             let id = ProcessId(entry.id.clone());
             detached::lives(&id, entry.leader)
         };
-        let Left { living, ended, elsewhere, far } =
+        let Left { living, ended, elsewhere, remote } =
             self.hub.register.adopt(chrono::Utc::now().timestamp_millis(), lives);
         for entry in living {
             if let Err(error) = self.adopt(entry) {
@@ -35,7 +35,7 @@ impl Exec {
                 tracing::warn!("cannot report a process from an earlier run: {error}");
             }
         }
-        for entry in elsewhere.into_iter().chain(far) {
+        for entry in elsewhere.into_iter().chain(remote) {
             if let Err(error) = self.show(entry) {
                 tracing::warn!("cannot show a process of another host: {error}");
             }
@@ -46,10 +46,10 @@ impl Exec {
     fn show(&self, mut entry: Entry) -> std::io::Result<()> {
         let (_, wake) = std::io::pipe()?;
         let id = ProcessId(entry.id.clone());
-        let far = entry.far.take().filter(|_| self.hub.register.is_ours(&entry));
+        let remote = entry.remote.take().filter(|_| self.hub.register.is_ours(&entry));
         let mut process = self.of_entry(entry, wake);
-        process.detached = Some(match far {
-            Some(place) => Detached::away(&id, place),
+        process.detached = Some(match remote {
+            Some(place) => Detached::unreached(&id, place),
             None => Detached::elsewhere(&id),
         });
         let process = Arc::new(process);
@@ -115,7 +115,7 @@ impl Exec {
             tty: Mutex::new(None),
             input: Mutex::default(),
             wake,
-            far: None,
+            remote: None,
             watchers: AtomicU32::new(0),
             last_output: AtomicI64::new(0),
             launch: spawn.into(),
@@ -134,8 +134,8 @@ pub(in crate::exec) fn moment(at: i64) -> Instant {
 impl Process {
     /// Its line in the register. What ends on another machine with its client here has none.
     pub(crate) fn entry(&self, hub: &Hub) -> Option<Entry> {
-        let far = self.far.as_ref().map(|far| far.place());
-        if far == Some(None) {
+        let remote = self.remote.as_ref().map(|remote| remote.place());
+        if remote == Some(None) {
             return None;
         }
         let leader = self.identify()?;
@@ -156,7 +156,7 @@ impl Process {
             log: lock(&self.out).log.spill().target_path().to_owned(),
             started_at: self.started_at,
             port,
-            far: far.flatten(),
+            remote: remote.flatten(),
             leader,
             owner: leader,
             whereabouts: HostId::default(),

@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     pub(crate) port: Option<u16>,
     /// It runs on another machine, and the numbers are those of its client here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) far: Option<RemotePlace>,
+    pub(crate) remote: Option<RemotePlace>,
     #[serde(flatten)]
     pub(crate) leader: Identity,
     /// The run of this program that it belongs to.
@@ -67,7 +67,7 @@ pub(crate) struct Left {
     /// Of another machine or container that shares the home: left as it is.
     pub(crate) elsewhere: Vec<Entry>,
     /// On another machine, which has to be asked; it is ours now.
-    pub(crate) far: Vec<Entry>,
+    pub(crate) remote: Vec<Entry>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -135,11 +135,11 @@ impl Register {
                     Seen::Here if entry.owner.is_alive() => all.push(entry),
                     Seen::Here | Seen::Before if entry.hung_up => left.ended.push(entry),
                     // Its client here is nothing without us, and it needs no system of this machine.
-                    Seen::Here | Seen::Before if entry.far.is_some() => {
+                    Seen::Here | Seen::Before if entry.remote.is_some() => {
                         let whereabouts = self.whereabouts.clone();
                         let entry = Entry { owner, whereabouts, ..entry };
                         all.push(entry.clone());
-                        left.far.push(entry);
+                        left.remote.push(entry);
                     }
                     Seen::Here if lives(&entry) => {
                         let entry = Entry { owner, foreground: false, ..entry };
@@ -218,7 +218,7 @@ mod tests {
             log: "/log".into(),
             started_at: 1,
             port: Some(8080),
-            far: None,
+            remote: None,
             leader,
             owner: Identity { pid: 1, start: 1 },
             whereabouts: HostId::default(),
@@ -254,24 +254,25 @@ mod tests {
         }
         of(HostId { boot: "another".into(), ..here.clone() }, own).put(entry("f", own));
         // On another machine: whether its client lives here says nothing.
-        let far = |id: &str| Entry {
-            far: Some(RemotePlace { kind: "ssh".into(), ..RemotePlace::default() }),
+        let remote = |id: &str| Entry {
+            remote: Some(RemotePlace { kind: "ssh".into(), ..RemotePlace::default() }),
             ..entry(id, own)
         };
-        dead.put(far("far"));
-        of(HostId { boot: "another".into(), ..here.clone() }, own).put(far("far before"));
-        ours.put(far("far of ours"));
+        dead.put(remote("far"));
+        of(HostId { boot: "another".into(), ..here.clone() }, own).put(remote("far before"));
+        ours.put(remote("far of ours"));
         // The numbers are those of a process that runs here: it is another one there.
         of(HostId { namespace: 1, ..here.clone() }, gone).put(entry("container", own));
         of(HostId { boot: "another".into(), machine: "another".into(), ..here }, gone).put(entry("machine", own));
-        let Left { living, ended, elsewhere, far } = ours.adopt(KEPT, |entry| !["d", "g"].contains(&entry.id.as_str()));
-        assert_eq!(ids(&far), ["far", "far before"]);
-        assert!(far.iter().all(|entry| entry.owner == own && entry.whereabouts == HostId::here()));
+        let Left { living, ended, elsewhere, remote } =
+            ours.adopt(KEPT, |entry| !["d", "g"].contains(&entry.id.as_str()));
+        assert_eq!(ids(&remote), ["far", "far before"]);
+        assert!(remote.iter().all(|entry| entry.owner == own && entry.whereabouts == HostId::here()));
         assert_eq!((ids(&living), ids(&ended)), (vec!["c", "e"], vec!["d", "f"]));
         assert_eq!(ids(&elsewhere), ["container", "machine"]);
         assert!(living.iter().all(|entry| entry.owner == own && entry.leader == own));
         let again = ours.adopt(KEPT, |_| true);
-        assert_eq!((again.living, again.ended, again.far), (Vec::new(), Vec::new(), Vec::new()), "told once");
+        assert_eq!((again.living, again.ended, again.remote), (Vec::new(), Vec::new(), Vec::new()), "told once");
         assert_eq!(again.elsewhere, elsewhere, "kept as they are");
         assert_eq!(ours.adopt(KEPT + 2, |_| true).elsewhere, [], "after a time nobody comes back for them");
         // The end of a run comes when the next one of the same id is there already.

@@ -33,13 +33,14 @@ impl Exec {
     /// of them, until each is found, has ended or was taken off the list. Nothing is asked while nobody wants to know.
     pub async fn seek(&self, seek: RemoteFinder) {
         loop {
-            let away: Vec<Arc<Process>> = self.hub.all().into_iter().filter(|process| is_sought(process)).collect();
-            if away.is_empty() {
+            let unreached: Vec<Arc<Process>> =
+                self.hub.all().into_iter().filter(|process| is_sought(process)).collect();
+            if unreached.is_empty() {
                 return;
             }
             // A machine that does not answer is asked once a round.
             let mut silent: HashMap<String, String> = HashMap::new();
-            for process in away {
+            for process in unreached {
                 self.seek_one(&process, &seek, &mut silent).await;
             }
             self.hub.looks.rounds.send_modify(|rounds| *rounds += 1);
@@ -48,15 +49,15 @@ impl Exec {
     }
 
     async fn seek_one(&self, process: &Arc<Process>, seek: &RemoteFinder, silent: &mut HashMap<String, String>) {
-        let Some(away) = process.away() else { return };
+        let Some(unreached) = process.unreached() else { return };
         let left = RemoteLeftovers {
-            place: away.place.clone(),
+            place: unreached.place.clone(),
             line: process.command.clone(),
             cwd: process.cwd.clone(),
             task: process.task.clone(),
             started_at: process.started_at,
         };
-        let sought = match silent.get(&away.place.label) {
+        let sought = match silent.get(&unreached.place.label) {
             Some(why) => RemoteSearch::Unreachable(why.clone()),
             None => {
                 let (seek, left) = (Arc::clone(seek), left.clone());
@@ -67,8 +68,9 @@ impl Exec {
         let why = match sought {
             // It was taken off the list meanwhile.
             _ if self.hub.find(&process.id).is_err() => return,
-            RemoteSearch::Found(far) => {
-                let launch = Launch { spill: Some(log_of(process)), far: Some(far), ..self.followed(process).into() };
+            RemoteSearch::Found(remote) => {
+                let launch =
+                    Launch { spill: Some(log_of(process)), remote: Some(remote), ..self.followed(process).into() };
                 match self.launch_as(launch, process.id.clone(), Vec::new()).await {
                     Ok(_) => return,
                     Err(error) => error.to_string(),
@@ -79,16 +81,16 @@ impl Exec {
                 return detached::ended(process);
             }
             RemoteSearch::Unreachable(why) => {
-                silent.insert(away.place.label.clone(), why.clone());
+                silent.insert(unreached.place.label.clone(), why.clone());
                 why
             }
         };
-        let RemotePlace { label, folder, .. } = &away.place;
-        let told = format!(
+        let RemotePlace { label, folder, .. } = &unreached.place;
+        let reason = format!(
             "on {label} and may still be running; unreachable: {why}; its pid and log are there in {}",
             folder.display()
         );
-        *lock(&away.why) = Some(told.into());
+        *lock(&unreached.why) = Some(reason.into());
         process.changed();
     }
 
@@ -122,7 +124,7 @@ impl Exec {
 }
 
 fn is_sought(process: &Process) -> bool {
-    process.away().is_some() && !process.over()
+    process.unreached().is_some() && !process.over()
 }
 
 fn log_of(process: &Process) -> PathBuf {

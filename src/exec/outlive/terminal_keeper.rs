@@ -181,7 +181,7 @@ fn send(socket: &UnixStream, order: &Order, with: &[OwnedFd]) -> io::Result<()> 
 }
 
 /// What the keeper holds of one process.
-struct Held {
+struct KeptTerminal {
     log: PathBuf,
     limit: u64,
     descriptors: Vec<OwnedFd>,
@@ -204,7 +204,7 @@ pub fn keep() -> io::Result<()> {
 }
 
 /// Takes orders until the other side is gone.
-fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Result<()> {
+fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, KeptTerminal>) -> io::Result<()> {
     let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
     loop {
         let mut buffer = vec![0; ORDER];
@@ -231,7 +231,7 @@ fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Resu
             match serde_json::from_slice(&line)? {
                 Order::Hold { id, log, limit, descriptors: count } => {
                     let descriptors = descriptors.drain(..count.min(descriptors.len())).collect();
-                    held.insert(id, Held { log, limit, descriptors });
+                    held.insert(id, KeptTerminal { log, limit, descriptors });
                 }
                 Order::LetGo { id } => drop(held.remove(&id)),
             }
@@ -240,7 +240,7 @@ fn listen(socket: BorrowedFd<'_>, held: &mut BTreeMap<String, Held>) -> io::Resu
 }
 
 /// Reads the first descriptor to its end: into the log as far as its bound, and beyond it to nowhere.
-fn read_on(held: Held) {
+fn read_on(held: KeptTerminal) {
     // Without a log it is read all the same: nobody should wait for a reader.
     let file = File::options().create(true).append(true).mode(0o600).open(&held.log).ok();
     let length = file.as_ref().and_then(|file| file.metadata().ok()).map(|about| about.len());

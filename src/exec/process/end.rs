@@ -41,7 +41,7 @@ pub(crate) fn end(process: &Arc<Process>, reason: ExitReason, graces: Graces) {
     }
     let kill = again || graces == Graces::NONE;
     // Here the first signal goes out before this returns: a stop is felt at once. Another machine may not answer soon.
-    let here = process.far.is_none();
+    let here = process.remote.is_none();
     if here && kill {
         return send(process, Signal::KILL);
     }
@@ -97,14 +97,14 @@ pub(crate) fn send(process: &Process, signal: Signal) {
     if let Some(detached) = &process.detached {
         return detached.send(signal);
     }
-    if let Some(far) = &process.far {
+    if let Some(remote) = &process.remote {
         let wanted = match signal {
             Signal::INT => RemoteSignal::Interrupt,
             Signal::CONT => RemoteSignal::Continue,
             Signal::KILL => RemoteSignal::Kill,
             _ => RemoteSignal::Terminate,
         };
-        if far.signal(wanted) && (signal != Signal::KILL || wait(process, CLIENT_WAIT, false)) {
+        if remote.signal(wanted) && (signal != Signal::KILL || wait(process, CLIENT_WAIT, false)) {
             return;
         }
     }

@@ -67,7 +67,7 @@ pub enum ProcessCommand {
     /// Send screens of this process, at this size; `None` stops.
     Watch(Option<ProcessId>, (u16, u16)),
     /// The same for the second pane.
-    WatchBeside(Option<ProcessId>, (u16, u16)),
+    WatchSecond(Option<ProcessId>, (u16, u16)),
     /// Move the view of the watched process; its screens say where it came to rest.
     Scroll(ProcessId, Scroll),
     /// Send these lines of the watched process (first and last, as its screens number them), at most [`LINES`](crate::exec::LINES).

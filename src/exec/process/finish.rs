@@ -132,8 +132,8 @@ impl Reader {
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
     fn left(&mut self, keep: bool, code: i32) -> RemoteEnd {
-        if let Some(far) = &self.process.far {
-            let left = far.finish(lock(&self.process.life).ending().is_some(), code);
+        if let Some(remote) = &self.process.remote {
+            let left = remote.finish(lock(&self.process.life).ending().is_some(), code);
             return if keep { left } else { RemoteEnd { lost: left.lost, ..RemoteEnd::default() } };
         }
         let file = self.state.take().filter(|_| keep);

@@ -32,7 +32,7 @@ pub struct Launch {
     /// Tell the agent when a line holds one of these.
     pub watch_patterns: Vec<String>,
     /// It runs on another machine: its client program is started in its place, everything on its terminal.
-    pub far: Option<Arc<dyn RemoteCommand>>,
+    pub remote: Option<Arc<dyn RemoteCommand>>,
     /// How many `sudo`s of the line were judged and made to ask here: a kept password is told only where that
     /// is all of the line.
     pub sudos: usize,
@@ -40,7 +40,7 @@ pub struct Launch {
 
 impl From<Spawn> for Launch {
     fn from(spawn: Spawn) -> Self {
-        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new(), far: None, sudos: 0 }
+        Self { spawn, spill: None, notify_on_complete: false, watch_patterns: Vec::new(), remote: None, sudos: 0 }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::exec::outlive::register::Register;
 use crate::exec::outlive::remote_recovery::Looks;
 use crate::exec::outlive::terminal_keeper::TerminalKeeper;
 use crate::exec::sandbox;
-use crate::exec::sandbox::{Held, Sandbox, Support};
+use crate::exec::sandbox::{ReadySandbox, Sandbox, Support};
 use crate::exec::screen::watch::Screens;
 use crate::exec::{ExecError, ExecOptions, ProcessId};
 use crate::lock::lock;
@@ -142,13 +142,13 @@ impl Hub {
         shell: &Shell,
         state: Option<PathBuf>,
         cwd: &Path,
-    ) -> Result<Held, ExecError> {
+    ) -> Result<ReadySandbox, ExecError> {
         let support = self.support().await.clone();
         let (sandbox, folder, cwd) = (sandbox.clone(), shell.folder().to_owned(), cwd.to_owned());
         // A slow disk keeps nobody else.
         let work = tokio::task::spawn_blocking(move || sandbox.prepare(&support, &folder, state.as_deref(), &cwd));
         match work.await {
-            Ok(held) => held.map_err(ExecError::Sandbox),
+            Ok(ready) => ready.map_err(ExecError::Sandbox),
             Err(error) => Err(ExecError::Shell(std::io::Error::other(error))),
         }
     }

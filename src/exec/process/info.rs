@@ -40,7 +40,7 @@ pub struct Vitals {
     /// The other machine that it runs on: `ssh dev@host`.
     pub place: Option<Arc<str>>,
     /// Why it could not be looked for on that machine, and where its files are there.
-    pub away: Option<Arc<str>>,
+    pub unreachable: Option<Arc<str>>,
     /// What is left of it has neither its output nor its terminal: a server that went off by itself.
     pub apart: bool,
     /// How often it was started again.

@@ -56,23 +56,24 @@ impl Exec {
         let spawn = &launch.spawn;
         let shell = self.hub.shell().await?;
         // A client has this program's environment: variables that commands export belong to the other side.
-        let env = match launch.far {
+        let env = match launch.remote {
             Some(_) => Arc::clone(self.hub.base().await),
             None => self.hub.env_of(&spawn.task).await,
         };
         let wiring = wiring(&launch);
         // A program in a terminal of its own can be stopped, too, which takes what the shell reads first.
-        let state = match (keeps_state(&launch) || spawn.pty) && launch.far.is_none() {
-            true => Some(shell.state().map_err(ExecError::Shell)?),
-            false => None,
+        let state = if (keeps_state(&launch) || spawn.pty) && launch.remote.is_none() {
+            Some(shell.state().map_err(ExecError::Shell)?)
+        } else {
+            None
         };
-        let mut command = match &launch.far {
-            Some(far) => client(&**far, &env),
+        let mut command = match &launch.remote {
+            Some(remote) => client(&**remote, &env),
             None => local(shell, spawn, state.as_ref().map(StateFile::path), wiring, &env),
         };
         command.envs(self.hub.askpass(&env, spawn.headless).await).env(MARK, &id.0);
         let (prepared, guard) =
-            self.held(&mut command, spawn, shell, state.as_ref().map(|file| file.path().to_owned())).await?;
+            self.confine(&mut command, spawn, shell, state.as_ref().map(|file| file.path().to_owned())).await?;
         let child = spawn::ready(command, wiring, prepared).map_err(|failure| failed(&launch, failure))?;
         let broken = |error: std::io::Error| failed(&launch, error.into());
         let tty = child.tty_fd();
@@ -82,7 +83,7 @@ impl Exec {
     }
 
     /// The sandbox that it wants, made ready.
-    async fn held(
+    async fn confine(
         &self,
         command: &mut Command,
         spawn: &Spawn,
@@ -90,11 +91,11 @@ impl Exec {
         state: Option<PathBuf>,
     ) -> Result<(Option<Prepared>, Guard), ExecError> {
         let Some(sandbox) = &spawn.sandbox else { return Ok((None, Guard::default())) };
-        let held = self.hub.hold(sandbox, shell, state, &spawn.cwd).await?;
-        if let Some(temporary) = &held.private_temp {
+        let ready = self.hub.hold(sandbox, shell, state, &spawn.cwd).await?;
+        if let Some(temporary) = &ready.private_temp {
             command.env("TMPDIR", temporary);
         }
-        Ok((Some(held.prepared), held.guard))
+        Ok((Some(ready.prepared), ready.guard))
     }
 
     /// Starts it and takes it over.
@@ -102,8 +103,8 @@ impl Exec {
         let Ready { launch, id, exits, child, tty, wake: (wake_reader, wake), seat, state, guard } = ready;
         let started = Instant::now();
         let mut spawned = child.start().map_err(|failure| failed(&launch, failure))?;
-        let far = launch.far.clone();
-        let since = far.as_ref().and_then(|far| far.since());
+        let remote = launch.remote.clone();
+        let since = remote.as_ref().and_then(|remote| remote.since());
         let spawn = &launch.spawn;
         let wide = wiring(&launch).terminal() && !spawn.pty;
         let spill = launch.spill.clone();
@@ -134,7 +135,7 @@ impl Exec {
             tty: Mutex::new(spawned.tty.take()),
             input: Mutex::default(),
             wake,
-            far: far.clone(),
+            remote: remote.clone(),
             watchers: AtomicU32::new(0),
             last_output: AtomicI64::new(0),
             launch,
@@ -145,8 +146,8 @@ impl Exec {
         self.hub.add(Arc::clone(&process));
         self.hub.outbox.row(ProcessEvent::Started, &process);
         seat.take(Reader::new(Arc::clone(&self.hub), Arc::clone(&process), spawned, tty, wake_reader, duty));
-        if let Some(far) = far {
-            far.launched();
+        if let Some(remote) = remote {
+            remote.launched();
         }
         Ok(Running { id, pid: process.pid, process, guard })
     }
@@ -155,7 +156,7 @@ impl Exec {
 fn wiring(launch: &Launch) -> Wiring {
     let spawn = &launch.spawn;
     let size = if spawn.pty { spawn.size } else { (crate::exec::WIDE, spawn.size.1) };
-    Wiring { pty: spawn.pty || launch.far.is_some(), headless: spawn.headless, size }
+    Wiring { pty: spawn.pty || launch.remote.is_some(), headless: spawn.headless, size }
 }
 
 /// Whether later commands of its task go on from where it ended.
@@ -168,7 +169,7 @@ fn failed(launch: &Launch, failure: SpawnFailure) -> ExecError {
     let spawn = &launch.spawn;
     match (failure.step, &spawn.sandbox) {
         (Some(step), Some(sandbox)) => ExecError::Sandbox(sandbox.broke(step, &failure.source)),
-        _ if launch.far.is_some() || spawn.cwd.is_dir() => {
+        _ if launch.remote.is_some() || spawn.cwd.is_dir() => {
             ExecError::Spawn { command: spawn.command.clone(), source: failure.source }
         }
         // Never in another folder: the command was judged in this one.
@@ -187,8 +188,8 @@ fn local(shell: &Shell, spawn: &Spawn, state: Option<&std::path::Path>, wiring: 
 }
 
 /// The client of a command on another machine, with this environment beside what it brings.
-fn client(far: &dyn RemoteCommand, env: &Env) -> Command {
-    let mut client = far.client();
+fn client(remote: &dyn RemoteCommand, env: &Env) -> Command {
+    let mut client = remote.client();
     let own: Vec<_> = client.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
     client.env_clear().envs(env.iter());
     for (name, value) in own {

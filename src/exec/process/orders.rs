@@ -48,7 +48,7 @@ impl Exec {
                 self.hub.screens[0].watch(target, size, &self.hub.outbox);
                 Ok(())
             }
-            ProcessCommand::WatchBeside(id, size) => {
+            ProcessCommand::WatchSecond(id, size) => {
                 let target = id.as_ref().and_then(|id| self.hub.find(id).ok());
                 self.look_at(target.as_deref());
                 self.hub.screens[1].watch(target, size, &self.hub.outbox);
@@ -206,7 +206,7 @@ impl Exec {
     /// Ends a process and starts its command again under the same id, in this sandbox.
     pub async fn restart(&self, id: &ProcessId, sandbox: Option<Sandbox>) -> Result<Running, ExecError> {
         let process = self.hub.find(id)?;
-        if process.far.is_some() {
+        if process.remote.is_some() {
             return Err(ExecError::Elsewhere(id.clone()));
         }
         if process.is_elsewhere() {
@@ -309,9 +309,10 @@ impl Exec {
                 }
                 goes_on
             };
-            match goes_on {
-                true => process.rouse(),
-                false => end::end(&process, ExitReason::Killed, Graces::SHORT),
+            if goes_on {
+                process.rouse()
+            } else {
+                end::end(&process, ExitReason::Killed, Graces::SHORT)
             }
             waiting.push(process);
         }

@@ -74,7 +74,7 @@ pub(crate) struct Process {
     /// Wakes the reader thread.
     pub(crate) wake: std::io::PipeWriter,
     /// It runs on another machine, and its client program here.
-    pub(crate) far: Option<std::sync::Arc<dyn crate::exec::RemoteCommand>>,
+    pub(crate) remote: Option<std::sync::Arc<dyn crate::exec::RemoteCommand>>,
     /// How many panes show it.
     pub(crate) watchers: AtomicU32,
     /// When it printed last (milliseconds since the epoch).
@@ -125,9 +125,9 @@ impl Process {
                 last_output: Some(self.last_output.load(Ordering::Relaxed)).filter(|at| *at > 0),
                 log,
                 place: self.place(),
-                away: self.away().and_then(|away| lock(&away.why).clone()),
+                unreachable: self.unreached().and_then(|unreached| lock(&unreached.why).clone()),
                 origin: match &self.detached {
-                    None if self.far.as_ref().is_some_and(|far| far.since().is_some()) => Origin::Earlier,
+                    None if self.remote.as_ref().is_some_and(|remote| remote.since().is_some()) => Origin::Earlier,
                     None => Origin::Ours,
                     Some(detached) if detached.is_elsewhere() => Origin::Elsewhere,
                     Some(_) => Origin::Earlier,
@@ -185,22 +185,22 @@ impl Process {
 
     /// Why nothing can be done about it from here.
     pub(crate) fn elsewhere(&self) -> crate::exec::ExecError {
-        let Some(away) = self.away() else { return crate::exec::ExecError::Foreign(self.id.clone()) };
-        match &*lock(&away.why) {
+        let Some(unreached) = self.unreached() else { return crate::exec::ExecError::Foreign(self.id.clone()) };
+        match &*lock(&unreached.why) {
             Some(why) => crate::exec::ExecError::Unreachable(self.id.clone(), Arc::clone(why)),
             None => crate::exec::ExecError::RemoteSearch(self.id.clone()),
         }
     }
 
     /// It is on another machine that was not reached so far.
-    pub(crate) fn away(&self) -> Option<&RemoteWork> {
-        self.detached.as_ref().and_then(|detached| detached.away.as_ref())
+    pub(crate) fn unreached(&self) -> Option<&RemoteWork> {
+        self.detached.as_ref().and_then(|detached| detached.unreached.as_ref())
     }
 
     /// The other machine that it is on.
     fn place(&self) -> Option<Arc<str>> {
-        let far = || self.far.as_ref().and_then(|far| far.place());
-        self.away().map(|away| away.place.label.as_str().into()).or_else(|| Some(far()?.label.into()))
+        let remote = || self.remote.as_ref().and_then(|remote| remote.place());
+        self.unreached().map(|unreached| unreached.place.label.as_str().into()).or_else(|| Some(remote()?.label.into()))
     }
 
     /// Who its leader is. Must be asked for the first time before the leader is waited for: its number may be a stranger's
@@ -250,8 +250,8 @@ impl Process {
             if let Err(error) = tty.resize(size) {
                 tracing::debug!("resizing {}: {error}", self.id.0);
             }
-            if let Some(far) = &self.far {
-                far.resized(size);
+            if let Some(remote) = &self.remote {
+                remote.resized(size);
             }
         }
     }

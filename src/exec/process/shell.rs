@@ -46,7 +46,7 @@ const STOPS: &str = "__hermes_stops() { jobs -s >|STATE; [ -s STATE ] || return 
     if fg; then __hermes=0; else __hermes=$?; fi >/dev/null; __hermes_stops; }\n";
 const AGAIN: &str = "__hermes_stops 2>/dev/null; unset -f __hermes_stops; ";
 /// Bytes of what a shell leaves behind: the system gives the environment of a program no more than some two million.
-const MOST_STATE: u64 = 4 * 1024 * 1024;
+const MAX_STATE: u64 = 4 * 1024 * 1024;
 
 impl Shell {
     /// Finds `bash`, or else `sh`, and makes a private folder.
@@ -149,11 +149,11 @@ fn read_plain(path: &Path) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let plain = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    if plain.len() > MOST_STATE {
+    if plain.len() > MAX_STATE {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(MOST_STATE).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_STATE).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

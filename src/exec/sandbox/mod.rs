@@ -77,7 +77,7 @@ impl Sandbox {
         scratch: &Path,
         state: Option<&Path>,
         cwd: &Path,
-    ) -> Result<Held, SandboxError> {
+    ) -> Result<ReadySandbox, SandboxError> {
         let lacks = |what: &str| self.fail(what.to_owned());
         if self.mode != SandboxMode::Off && support.landlock == 0 {
             return Err(lacks(
@@ -93,7 +93,7 @@ impl Sandbox {
         let guard = Guard::new(&plan.absent, &plan.links, &plan.deep);
         let private_temp = plan.private_temp.clone();
         let prepared = Prepared::new(self, plan, cwd).map_err(|error| self.fail(error.to_string()))?;
-        Ok(Held { prepared, guard, private_temp })
+        Ok(ReadySandbox { prepared, guard, private_temp })
     }
 
     pub(crate) fn broke(&self, step: Step, error: &io::Error) -> SandboxError {
@@ -102,7 +102,7 @@ impl Sandbox {
 }
 
 /// A sandbox that is ready for one child.
-pub(crate) struct Held {
+pub(crate) struct ReadySandbox {
     pub(crate) prepared: Prepared,
     pub(crate) guard: Guard,
     /// The folder for temporary files, where the common one cannot be written.

@@ -33,7 +33,7 @@ impl Exec {
     pub fn front(&self, task: &str, id: &ProcessId) -> Option<ForegroundReader> {
         let process = self.hub.find(id).ok().filter(|process| process.task == task && !process.over())?;
         // What reads it on another machine is not seen from here.
-        if process.far.is_some() {
+        if process.remote.is_some() {
             return None;
         }
         let (name, raw) = {

@@ -17,13 +17,13 @@ pub(crate) struct At<T> {
     pub(crate) what: T,
 }
 
-/// The unfinished end of the pieces so far, which is never longer than `MOST` bytes.
+/// The unfinished end of the pieces so far, which is never longer than `MAX_BYTES` bytes.
 #[derive(Debug, Default)]
-pub(crate) struct PartialEscape<const MOST: usize> {
+pub(crate) struct PartialEscape<const MAX_BYTES: usize> {
     bytes: Vec<u8>,
 }
 
-impl<const MOST: usize> PartialEscape<MOST> {
+impl<const MAX_BYTES: usize> PartialEscape<MAX_BYTES> {
     /// The sequences that end in `bytes`, as `look` knows them by the text from their escape on.
     pub(crate) fn scan<T>(&mut self, bytes: &[u8], look: impl Fn(&[u8]) -> Begins<T>) -> Vec<At<T>> {
         let mut found = Vec::new();
@@ -42,7 +42,7 @@ impl<const MOST: usize> PartialEscape<MOST> {
                     at = start + length;
                     found.push(At { from: start.saturating_sub(carried), to: at.saturating_sub(carried), what });
                 }
-                Begins::Unfinished if text.len() - start < MOST => {
+                Begins::Unfinished if text.len() - start < MAX_BYTES => {
                     self.bytes = text.split_off(start);
                     break;
                 }

@@ -287,7 +287,7 @@ impl Reader {
         lock(&self.process.out).log.keep_all();
         self.spill(log::HEAD as u64 + 1);
         // On another machine it goes on by itself, and a later run follows it with a client of its own.
-        if self.process.far.is_none() {
+        if self.process.remote.is_none() {
             self.hub.keeper.hold(&self.process, self.pipe.as_ref().map(|pipe| pipe.as_fd()));
         }
         self.note();

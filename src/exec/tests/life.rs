@@ -147,7 +147,7 @@ async fn two_panes_show_two_programs_and_find_their_words() {
     until("both printed", || String::from_utf8_lossy(&one.captured().head).contains("500") && two.captured().total > 0)
         .await;
     room.exec.command(ProcessCommand::Watch(Some(one.id.clone()), (30, 5)));
-    room.exec.command(ProcessCommand::WatchBeside(Some(two.id.clone()), (20, 4)));
+    room.exec.command(ProcessCommand::WatchSecond(Some(two.id.clone()), (20, 4)));
     let (mut first, mut second) = (false, false);
     let (a, b) = (one.id.clone(), two.id.clone());
     room.event("both screens", |event| {

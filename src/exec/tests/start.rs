@@ -166,7 +166,7 @@ async fn a_reader_that_panics_ends_its_command_and_tells_so() {
         ("exit 3", false, 3, ExitReason::Unwatched),
     ] {
         let mut launch = Launch::from(room.spawn(line));
-        launch.far = Some(std::sync::Arc::new(Broken { line, when_resized }));
+        launch.remote = Some(std::sync::Arc::new(Broken { line, when_resized }));
         let running = room.exec.launch(launch).await.unwrap();
         let end = finished(&running).await;
         assert_eq!((end.exit.code, end.exit.reason), (code, reason), "{line}");

@@ -24,7 +24,7 @@ const READING: Names<'static> = Names { tool: "search_files", action: "file.read
 impl Closed {
     /// What these rules close for a task in this folder.
     pub fn by(rules: Rules, cwd: &Path, world: Arc<dyn World>) -> Self {
-        let any = rules.held(cwd).any(|one| one.action != Action::Allow && one.names(READING));
+        let any = rules.in_effect(cwd).any(|one| one.action != Action::Allow && one.names(READING));
         Self(any.then(|| Arc::new(AuditBy { rules, cwd: cwd.to_owned(), world })))
     }
 

@@ -19,7 +19,7 @@ const FETCHERS: &[&str] = &["curl", "wget", "wget2", "http", "https", "xh", "ari
 const OF_PATHS: &[&str] = &["delete", "rm", "overwrite", "truncate", "permission", "chown", "move", "edit", "clean"];
 
 /// A rule for commands that holds here.
-struct Held<'a> {
+struct ActiveRule<'a> {
     rule: &'a Rule,
     weight: Weight,
     /// Its commands run below this folder.
@@ -29,7 +29,7 @@ struct Held<'a> {
     label: String,
 }
 
-impl Held<'_> {
+impl ActiveRule<'_> {
     fn covers(&self, invocation: &Invocation) -> bool {
         self.rule.covers(invocation) && self.folder.is_none_or(|folder| Path::new(&invocation.cwd).starts_with(folder))
     }
@@ -37,20 +37,20 @@ impl Held<'_> {
 
 /// The rules of a line by what they do.
 struct Book<'a> {
-    allow: Vec<Held<'a>>,
-    ask: Vec<Held<'a>>,
-    deny: Vec<Held<'a>>,
+    allow: Vec<ActiveRule<'a>>,
+    ask: Vec<ActiveRule<'a>>,
+    deny: Vec<ActiveRule<'a>>,
 }
 
 impl<'a> Book<'a> {
     fn of(rules: &'a Rules, names: Names<'_>, cwd: &'a Path) -> Self {
         let mut book = Self { allow: Vec::new(), ask: Vec::new(), deny: Vec::new() };
-        for one in rules.held(cwd) {
+        for one in rules.in_effect(cwd) {
             let of_commands = matches!(one.on.argument, Argument::Words | Argument::None);
             if !of_commands || !one.names(names) {
                 continue;
             }
-            let held = Held {
+            let active = ActiveRule {
                 rule: &one.on.rule,
                 weight: one.weight(),
                 // What asks or denies holds wherever the line goes.
@@ -59,25 +59,26 @@ impl<'a> Book<'a> {
                 label: one.label(),
             };
             match one.action {
-                Action::Allow => book.allow.push(held),
-                Action::Ask => book.ask.push(held),
-                Action::Deny => book.deny.push(held),
+                Action::Allow => book.allow.push(active),
+                Action::Ask => book.ask.push(active),
+                Action::Deny => book.deny.push(active),
             }
         }
         book
     }
 
     /// The strongest question about a command; none where an allowing rule says more.
-    fn asks(&self, invocation: &Invocation) -> Option<&Held<'a>> {
-        let ask = self.ask.iter().filter(|held| held.rule.catches(invocation)).max_by_key(|held| held.weight)?;
-        let more = self.allow.iter().any(|held| held.weight > ask.weight && held.covers(invocation));
+    fn asks(&self, invocation: &Invocation) -> Option<&ActiveRule<'a>> {
+        let ask =
+            self.ask.iter().filter(|active| active.rule.catches(invocation)).max_by_key(|active| active.weight)?;
+        let more = self.allow.iter().any(|active| active.weight > ask.weight && active.covers(invocation));
         (!more).then_some(ask)
     }
 
     /// The rules that allow a command, unless one that asks says as much.
-    fn covering<'b>(&'b self, invocation: &'b Invocation) -> impl Iterator<Item = &'b Held<'a>> + 'b {
+    fn covering<'b>(&'b self, invocation: &'b Invocation) -> impl Iterator<Item = &'b ActiveRule<'a>> + 'b {
         let open = self.ask.is_empty() || self.asks(invocation).is_none();
-        self.allow.iter().filter(move |held| open && held.covers(invocation))
+        self.allow.iter().filter(move |active| open && active.covers(invocation))
     }
 
     /// Whether an allow rule covers a command: itself, or with the literal words of a rule for the command that runs it.
@@ -88,7 +89,7 @@ impl<'a> Book<'a> {
         let (mut at, mut offset) = (i, 0);
         while let Some((outer, from)) = invocations[at].within {
             offset += from;
-            if self.covering(&invocations[outer]).any(|held| held.rule.literal_words() > offset) {
+            if self.covering(&invocations[outer]).any(|active| active.rule.literal_words() > offset) {
                 return true;
             }
             at = outer;
@@ -129,29 +130,29 @@ pub(super) fn judge(
     let neutral = |i: &Invocation| i.quiet || i.plain.first().is_some_and(|name| NEUTRAL.contains(&name.as_str()));
     let only_neutral = invocations.iter().all(neutral);
     for invocation in &invocations {
-        let Some(held) = book.asks(invocation) else { continue };
-        let wide = held.rule.literal_words() == 0;
+        let Some(active) = book.asks(invocation) else { continue };
+        let wide = active.rule.literal_words() == 0;
         if (wide && neutral(invocation) && !only_neutral)
-            || (exactly && held.rule.words.iter().any(|w| w.contains('*')))
+            || (exactly && active.rule.words.iter().any(|w| w.contains('*')))
         {
             continue;
         }
-        by.push(held.label.clone());
-        findings.push(by_rule(&held.label, invocation.span.clone()));
+        by.push(active.label.clone());
+        findings.push(by_rule(&active.label, invocation.span.clone()));
     }
     // What an unknown program may run is no more certain than a question.
-    for held in &book.deny {
-        if let Some(hit) = invocations.iter().find(|i| i.perhaps && held.rule.catches(i)) {
-            by.push(held.label.clone());
-            findings.push(by_rule(&held.label, hit.span.clone()));
+    for active in &book.deny {
+        if let Some(hit) = invocations.iter().find(|i| i.perhaps && active.rule.catches(i)) {
+            by.push(active.label.clone());
+            findings.push(by_rule(&active.label, hit.span.clone()));
         }
     }
     // A line without any command still does something.
     if invocations.is_empty()
-        && let Some(held) = book.ask.iter().find(|held| held.rule.words == ["*"])
+        && let Some(active) = book.ask.iter().find(|active| active.rule.words == ["*"])
     {
-        by.push(held.label.clone());
-        findings.push(by_rule(&held.label, 0..line.len()));
+        by.push(active.label.clone());
+        findings.push(by_rule(&active.label, 0..line.len()));
     }
     for (_, label, span) in places {
         findings.push(by_rule(&label, span));
@@ -175,12 +176,12 @@ fn forbidden(
     book: &Book<'_>,
     invocations: &[Invocation],
 ) -> Option<(String, std::ops::Range<usize>)> {
-    for held in &book.deny {
-        if let Some(hit) = invocations.iter().find(|i| !i.perhaps && held.rule.catches(i)) {
-            return Some((held.label.clone(), hit.span.clone()));
+    for active in &book.deny {
+        if let Some(hit) = invocations.iter().find(|i| !i.perhaps && active.rule.catches(i)) {
+            return Some((active.label.clone(), hit.span.clone()));
         }
-        if invocations.is_empty() && held.rule.words == ["*"] {
-            return Some((held.label.clone(), 0..line.len()));
+        if invocations.is_empty() && active.rule.words == ["*"] {
+            return Some((active.label.clone(), 0..line.len()));
         }
     }
     if let Some(glob) = denied_by_glob(rules.entries(Action::Deny), line) {
@@ -207,7 +208,7 @@ fn on_places(
     let mut found = Vec::new();
     let mut places: Vec<(&Touched, Touching)> = Vec::new();
     let mut left = MAX_NAMES;
-    for one in rules.held(cwd).filter(|one| one.action != Action::Allow) {
+    for one in rules.in_effect(cwd).filter(|one| one.action != Action::Allow) {
         match &one.on.argument {
             Argument::Path(_) => {
                 if places.is_empty() {
@@ -323,7 +324,9 @@ fn allow(
                 let mut direct = book.covering(invocation).peekable();
                 !of_paths
                     || match direct.peek() {
-                        Some(_) => direct.any(|held| held.rule.holds(invocation, held.folder.unwrap_or(cwd), world)),
+                        Some(_) => {
+                            direct.any(|active| active.rule.holds(invocation, active.folder.unwrap_or(cwd), world))
+                        }
                         None => stays_below(cwd, invocation, world),
                     }
             }
@@ -339,10 +342,10 @@ fn allow(
         stays
     });
     for invocation in invocations {
-        by.extend(book.covering(invocation).max_by_key(|held| held.weight).map(|held| held.label.clone()));
+        by.extend(book.covering(invocation).max_by_key(|active| active.weight).map(|active| active.label.clone()));
     }
     // A line passes a rule of `given` only when every part of it does; beside a permission each part is judged by itself.
-    let whole = invocations.iter().any(|i| book.covering(i).any(|held| held.whole));
+    let whole = invocations.iter().any(|i| book.covering(i).any(|active| active.whole));
     if whole && covered.contains(&true) {
         for (i, invocation) in invocations.iter().enumerate() {
             let name = invocation.plain.first().map_or("", String::as_str);

@@ -96,7 +96,7 @@ pub(super) fn ruled(
     world: &dyn World,
     by: &mut Vec<String>,
 ) -> Verdict {
-    let mut held = rules.held(cwd).filter(|one| one.names(names)).peekable();
+    let mut held = rules.in_effect(cwd).filter(|one| one.names(names)).peekable();
     if held.peek().is_none() || matches!(judged, Verdict::Refuse(_)) {
         return judged;
     }

@@ -12,10 +12,10 @@ const LONGEST_WORD: usize = 24;
 
 /// The known values. Clones share them: what one learns, all mask.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Arc<RwLock<Held>>);
+pub struct Secrets(Arc<RwLock<SecretValues>>);
 
 #[derive(Debug, Default)]
-struct Held {
+struct SecretValues {
     known: Option<Arc<Known>>,
     /// Known whatever is learned later.
     kept: Vec<String>,

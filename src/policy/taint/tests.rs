@@ -1,10 +1,10 @@
 //! What is asked once text of strangers was read.
 
 use super::*;
-use crate::policy::frozen::unaided;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
 use crate::policy::testing::ALICE;
+use crate::policy::unreviewed::unaided;
 use crate::policy::{EditIntent, decide_in};
 
 const HERE: &str = "/home/alice/project";

@@ -105,9 +105,12 @@ impl Filter {
     /// # Errors
     /// When the name or the value is not known.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), FilterError> {
-        let one_of = |name: &'static str, all: &[&'static str]| match all.contains(&value) {
-            true => Ok(Some(value.to_owned())),
-            false => Err(FilterError::Value { name, value: value.to_owned(), all: all.to_vec() }),
+        let one_of = |name: &'static str, all: &[&'static str]| {
+            if all.contains(&value) {
+                Ok(Some(value.to_owned()))
+            } else {
+                Err(FilterError::Value { name, value: value.to_owned(), all: all.to_vec() })
+            }
         };
         match name {
             "kind" => {

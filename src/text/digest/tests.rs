@@ -46,9 +46,12 @@ fn numbers_keep_their_ends_within_the_bound() {
 #[test]
 fn an_error_anywhere_is_seen() {
     for at in [1, 2, 17, 300, 1_200, 2_500, 3_900, 4_600, 4_999, 5_000] {
-        let line = |n: usize| match n == at {
-            true => format!("ERROR: the disk went away at step {n}\n"),
-            false => format!("[{n:05}] module {} built in {} ms without a word\n", n * 7 % 613, n % 97),
+        let line = |n: usize| {
+            if n == at {
+                format!("ERROR: the disk went away at step {n}\n")
+            } else {
+                format!("[{n:05}] module {} built in {} ms without a word\n", n * 7 % 613, n % 97)
+            }
         };
         let log: String = (1..=5_000).map(line).collect();
         let text = shown(&log);

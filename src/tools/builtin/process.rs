@@ -214,9 +214,10 @@ fn keys(args: &Value) -> Result<Keys, ToolError> {
             _ => return Err(ToolError::Args(format!("{value} is not a key: write [\"text\", \"Enter\", \"C-c\"]"))),
         }
     }
-    match keys.is_empty() {
-        true => Err(ToolError::Args("`keys` is required: keys and text in order, [\"text\", \"Enter\"]".into())),
-        false => Ok(keys),
+    if keys.is_empty() {
+        Err(ToolError::Args("`keys` is required: keys and text in order, [\"text\", \"Enter\"]".into()))
+    } else {
+        Ok(keys)
     }
 }
 

@@ -332,7 +332,7 @@ fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<T
 fn picture(path: &Path, size: u64) -> Option<ToolOutput> {
     let mut head = [0; 12];
     let read = File::open(path).and_then(|mut file| file.read(&mut head)).ok()?;
-    Image::media_type_of(&head[..read]).filter(|_| size <= Image::MOST_BYTES)?;
+    Image::media_type_of(&head[..read]).filter(|_| size <= Image::MAX_BYTES)?;
     let image = Image::of(&std::fs::read(path).ok()?)?;
     let media_type = &image.media_type;
     let content = json!({"image": media_type, "file_size": size, "note": "image attached"});

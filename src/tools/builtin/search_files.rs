@@ -400,10 +400,7 @@ impl Reply {
     }
 
     fn output(mut self, offset: usize) -> ToolOutput {
-        let (name, files) = match self.partial {
-            true => ("at_least", "at_least_files"),
-            false => ("total_count", "total_files"),
-        };
+        let (name, files) = if self.partial { ("at_least", "at_least_files") } else { ("total_count", "total_files") };
         self.fields.insert(name.into(), json!(self.all));
         if let Some(count) = self.files {
             self.fields.insert(files.into(), json!(count));
@@ -413,13 +410,10 @@ impl Reply {
             let next = offset + self.shown;
             self.fields.insert(
                 "hint".into(),
-                json!(match self.partial {
-                    true => format!(
-                        "Results truncated: at least {}, not all counted. Use offset={next} for more, narrow the search, or count with output_mode=count",
-                        self.all
-                    ),
-                    false => format!("Results truncated. Use offset={next} for more, or narrow the search"),
-                }),
+                json!(if self.partial { format!(
+                    "Results truncated: at least {}, not all counted. Use offset={next} for more, narrow the search, or count with output_mode=count",
+                    self.all
+                ) } else { format!("Results truncated. Use offset={next} for more, or narrow the search") }),
             );
         }
         if !self.notes.is_empty() {

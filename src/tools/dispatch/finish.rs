@@ -52,9 +52,10 @@ pub(super) fn finish(mut output: ToolOutput, limits: &Limits<'_>, mask: impl Fn(
     let cap = limits.room.cap(limits.cap);
     let share = limits.room.even_share();
     // A page of a file never loses its middle: the next page is asked for.
-    let most = match limits.pages {
-        true => Most { tokens: usize::MAX, chars: cap, ..limits.most },
-        false => Most { chars: cap.min(limits.most.chars), ..limits.most },
+    let most = if limits.pages {
+        Most { tokens: usize::MAX, chars: cap, ..limits.most }
+    } else {
+        Most { chars: cap.min(limits.most.chars), ..limits.most }
     };
     let bounded = bound::bound(output.content, &most, share, limits.folder, limits.call_id, &mask);
     output.content = bounded.content;

@@ -10,7 +10,7 @@ use crate::policy::decide::{Decided, PLANNING, explain};
 use crate::policy::place::relaxed;
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
-use crate::policy::{Intent, Mode, Verdict, Why, frozen, smart, taint};
+use crate::policy::{Intent, Mode, Verdict, Why, smart, taint, unreviewed};
 use crate::tools::confine;
 use crate::tools::spec::ToolCtx;
 use std::sync::Arc;
@@ -63,12 +63,12 @@ impl Gate {
             // Without rules and grants of files: what passes even so is harmless.
             let lines = rules.permissions.iter().any(|line| line.action == Action::Allow);
             let plain = mode == Mode::Ask && !lines;
-            let unaided = if plain { verdict.clone() } else { frozen::unaided(&intent, &cwd, &rules, &*world) };
+            let unaided = if plain { verdict.clone() } else { unreviewed::unaided(&intent, &cwd, &rules, &*world) };
             let before = verdict.name();
             let mut verdict = verdict;
             let mut changed = false;
             if !matches!(unaided, Verdict::Allow(_)) && differs {
-                verdict = frozen::frozen(verdict, unaided.clone());
+                verdict = unreviewed::until_reviewed(verdict, unaided.clone());
                 changed = true;
             }
             let verdict = taint::guarded(verdict, &unaided, &intent, mode, &untrusted, &*world);

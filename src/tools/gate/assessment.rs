@@ -4,7 +4,7 @@
 use super::disk;
 use super::environment::Environment;
 use crate::policy::decide::Decided;
-use crate::policy::{Intent, Verdict, frozen, proposals};
+use crate::policy::{Intent, Verdict, proposals, unreviewed};
 use crate::tools::spec::ToolCtx;
 use crate::tools::targets::{self, ResolvedPaths};
 
@@ -68,7 +68,7 @@ impl Assessment {
         let (before, after) = (proposals::effects(&self.verdict), proposals::effects(now));
         let asks = is_question(now);
         // That the policy changed on disk matters to what would pass by itself, not to what a person is asked about anyway.
-        let new = |effect: &String| asks && !before.contains(effect) && effect != frozen::CHANGED;
+        let new = |effect: &String| asks && !before.contains(effect) && effect != unreviewed::CHANGED;
         let new: Vec<String> = after.into_iter().filter(new).collect();
         if !new.is_empty() {
             told.push(format!("it would now do more: {}", new.join(", ")));

@@ -319,12 +319,13 @@ async fn what_a_person_lets_run_without_the_sandbox_is_looked_at_again() {
     bench.write("precious/x", "mine");
     let root = bench.path("");
     // The first yes is overtaken by a change of the disk; the second question tells it.
-    let answer = move |approval: &Approval| match approval.changed.is_empty() {
-        true => {
+    let answer = move |approval: &Approval| {
+        if approval.changed.is_empty() {
             led_away(&root, "build");
             Decision::Once
+        } else {
+            Decision::Deny { feedback: String::new() }
         }
-        false => Decision::Deny { feedback: String::new() },
     };
     let asker = Answers::new(answer);
     let (gate, ctx) = real(&bench, Mode::Ask, &asker);

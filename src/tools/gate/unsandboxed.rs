@@ -122,9 +122,10 @@ impl Gate {
             Decision::TimedOut => "no one answered in time whether it may run without the sandbox".to_owned(),
             Decision::Deny { feedback } => {
                 self.leave_blocked(what);
-                match feedback.trim().is_empty() {
-                    true => "the user keeps the sandbox: continue without this, or ask how".to_owned(),
-                    false => format!("the user keeps the sandbox and says: {feedback}"),
+                if feedback.trim().is_empty() {
+                    "the user keeps the sandbox: continue without this, or ask how".to_owned()
+                } else {
+                    format!("the user keeps the sandbox and says: {feedback}")
                 }
             }
             Decision::Grant(_) | Decision::Edited(_) => "it was not allowed to run without the sandbox".to_owned(),

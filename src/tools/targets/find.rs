@@ -327,9 +327,12 @@ fn number(text: &str) -> Option<(i8, u64, char)> {
 impl Test {
     fn holds(&self, path: &Path, shown: &str, meta: &Metadata) -> Holds {
         let sure = |yes: bool| if yes { Holds::Yes } else { Holds::No };
-        let fits = |pattern: &str, text: &str, case: bool| match case {
-            true => glob::matches(pattern, text),
-            false => glob::matches(&pattern.to_lowercase(), &text.to_lowercase()),
+        let fits = |pattern: &str, text: &str, case: bool| {
+            if case {
+                glob::matches(pattern, text)
+            } else {
+                glob::matches(&pattern.to_lowercase(), &text.to_lowercase())
+            }
         };
         let compare = |sign: i8, have: u64, want: u64| match sign {
             1 => have > want,

@@ -54,15 +54,13 @@ fn words(card: &FirstRun, row: &Row) -> (&'static str, String, String) {
 }
 
 fn lines(model: &Model, card: &FirstRun) -> Vec<Line> {
-    let mut lines = match card.broken {
-        false => vec![
-            Line::Title("Welcome"),
-            Line::Text("Hermes needs a model. Nothing is sent anywhere until you choose one."),
-        ],
-        true => vec![
+    let mut lines = if !card.broken {
+        vec![Line::Title("Welcome"), Line::Text("Hermes needs a model. Nothing is sent anywhere until you choose one.")]
+    } else {
+        vec![
             Line::Title("config.yaml cannot be read"),
             Line::Text("Your settings are safe. Fix the file and run /reload, or start with one of these."),
-        ],
+        ]
     };
     if card.found.is_none() {
         lines.extend([Line::Blank, Line::Text("looking for keys and local servers…")]);

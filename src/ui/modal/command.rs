@@ -14,7 +14,7 @@ const NUMBERS: &[u8] = b"123456789abcdefghijklmnopqrstuvwxyz";
 
 /// A command with its reasons, laid out.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Explained {
     pub rows: Vec<Row>,
     /// Rows that say why it is asked about.
     pub named: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct Told {
     blocks: Vec<(usize, usize)>,
 }
 
-impl Told {
+impl Explained {
     /// Leaves at most about `most` rows: the head, the tail, and every row with a reason. What is left out is counted, and
     /// `key` says how it comes back. Whether anything is left out.
     pub fn fold(&mut self, most: usize, key: &str) -> bool {
@@ -79,11 +79,11 @@ struct Class {
 }
 
 /// Lays a command out with its reasons.
-pub fn told(line: &str, reasons: &[Why], room: usize) -> Told {
+pub fn explained(line: &str, reasons: &[Why], room: usize) -> Explained {
     let shown = visible(line);
     let classes = classes(reasons, &shown);
     let numbered = is_numbered(&classes, &shown, room);
-    let mut out = Told::default();
+    let mut out = Explained::default();
     let mut start = 0;
     for text in shown.text.split('\n') {
         let spans = styled(text, start, &shown.marks, &classes);
@@ -106,13 +106,13 @@ pub fn told(line: &str, reasons: &[Why], room: usize) -> Told {
 
 /// Rows of the command with its reasons.
 pub fn rows(line: &str, reasons: &[Why], room: usize) -> Vec<Row> {
-    told(line, reasons, room).rows
+    explained(line, reasons, room).rows
 }
 
 /// The reasons by class, in the order of their first words.
 fn classes(reasons: &[Why], shown: &Visible) -> Vec<Class> {
-    type Told<'t> = (String, Vec<&'t str>, Vec<Range<usize>>);
-    let mut all: Vec<Told<'_>> = Vec::new();
+    type Explained<'t> = (String, Vec<&'t str>, Vec<Range<usize>>);
+    let mut all: Vec<Explained<'_>> = Vec::new();
     for why in reasons {
         let name = label(&why.effect);
         let at = all.iter().position(|(known, ..)| known == name).unwrap_or_else(|| {
@@ -174,7 +174,7 @@ fn styled(text: &str, start: usize, marks: &[Range<usize>], classes: &[Class]) -
 }
 
 /// What is drawn under one row: lines under the words of each class, and the classes whose first words are in it.
-fn under(out: &mut Told, bytes: &Range<usize>, shown: &Visible, classes: &[Class], numbered: bool, room: usize) {
+fn under(out: &mut Explained, bytes: &Range<usize>, shown: &Visible, classes: &[Class], numbered: bool, room: usize) {
     let column = |at: usize| width(shown.text.get(bytes.start..at.clamp(bytes.start, bytes.end)).unwrap_or_default());
     let mut bar: Vec<char> = Vec::new();
     let mut begins: Vec<(usize, usize)> = Vec::new();
@@ -211,7 +211,7 @@ fn under(out: &mut Told, bytes: &Range<usize>, shown: &Visible, classes: &[Class
 }
 
 /// Reasons from right to left, each hanging from the start of its words.
-fn hang(out: &mut Told, begins: &mut [(usize, usize)], classes: &[Class], room: usize) {
+fn hang(out: &mut Explained, begins: &mut [(usize, usize)], classes: &[Class], room: usize) {
     begins.sort_unstable();
     for (position, (from, index)) in begins.iter().enumerate().rev() {
         // Lines down to the reasons that are still to come.
@@ -241,7 +241,7 @@ pub fn said(text: &str, room: usize) -> Vec<Row> {
     out
 }
 
-fn note(out: &mut Told, lead: &str, text: &str, room: usize) {
+fn note(out: &mut Explained, lead: &str, text: &str, room: usize) {
     let first = [Span::new(lead, Role::Careful)];
     let rest = [Span::new(" ".repeat(width(lead)), Role::Text)];
     let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };

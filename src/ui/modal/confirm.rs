@@ -28,14 +28,13 @@ pub fn draw(
     }
     let key = |action| hint::here(model, action);
     let marks = [key(Action::Yes), key(Action::No)];
-    let foot = match state.inert_until > model.now {
-        true => "keys are ignored for a moment".to_owned(),
-        false => {
-            let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
-            let neither = state.no.as_ref().and_then(|_| key(Action::Close));
-            let marks = Some(either).filter(|keys| !keys.is_empty());
-            hint::list(&[(marks, ""), (key(Action::Accept), "confirms"), (neither, "neither")])
-        }
+    let foot = if state.inert_until > model.now {
+        "keys are ignored for a moment".to_owned()
+    } else {
+        let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
+        let neither = state.no.as_ref().and_then(|_| key(Action::Close));
+        let marks = Some(either).filter(|keys| !keys.is_empty());
+        hint::list(&[(marks, ""), (key(Action::Accept), "confirms"), (neither, "neither")])
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);
     let frame = Frame { title: &state.title, title_role: Role::Careful, foot: &foot, ..Frame::default() };

@@ -31,10 +31,12 @@ pub fn draw(model: &Model, state: &InputModal, paint: &mut Paint<'_>, area: Rect
     hint.truncate(HINT);
     let asks = matches!(state.then, InputThen::Ask(_));
     let (enter, leave) = (hint::here(model, Action::Accept), hint::here(model, Action::Close));
-    let foot = match asks {
-        true if state.inert_until > model.now => "keys are ignored for a moment".to_owned(),
-        true => hint::list(&[(enter, ""), (leave, "later"), (hint::key(model, Action::Interrupt), "no answer")]),
-        false => hint::list(&[(enter, ""), (leave, "")]),
+    let foot = if asks && state.inert_until > model.now {
+        "keys are ignored for a moment".to_owned()
+    } else if asks {
+        hint::list(&[(enter, ""), (leave, "later"), (hint::key(model, Action::Interrupt), "no answer")])
+    } else {
+        hint::list(&[(enter, ""), (leave, "")])
     };
     let title_role = if asks { Role::Careful } else { Role::Strong };
     let frame = Frame { title: &state.title, title_role, foot: &foot, ..Frame::default() };

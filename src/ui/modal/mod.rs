@@ -4,9 +4,9 @@ mod approval;
 mod columns;
 mod command;
 mod confirm;
-mod frozen;
 mod input;
 mod picker;
+mod policy_changed;
 mod question;
 mod quit;
 mod rewind;
@@ -56,7 +56,7 @@ pub fn draw(
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
-        Modal::PolicyChanged(state) => frozen::draw(model, state, paint, area, layout),
+        Modal::PolicyChanged(state) => policy_changed::draw(model, state, paint, area, layout),
         Modal::Quit(state) => quit::draw(model, state, paint, area, layout),
         Modal::Trust(state) => trust::draw(model, state, paint, area, layout),
     }

@@ -18,7 +18,7 @@ use crate::ui::paint::{Paint, cells, row};
 use ratatui::layout::Rect;
 
 /// Files that the preview names; each frame lays them out.
-const MOST_FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
@@ -194,7 +194,7 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
         out.push(text("No edited files to restore", Role::Dim));
     } else {
         out.push(text("Files that would be restored", Role::Strong));
-        let most = files.len().min(MOST_FILES);
+        let most = files.len().min(MAX_FILES);
         out.extend(files.iter().take(most).map(|file| file_line(file, columns)));
         if most < files.len() {
             out.push(text(format!("  … {} more files", files.len() - most), Role::Dim));

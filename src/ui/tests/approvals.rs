@@ -196,9 +196,12 @@ fn log(rows: Vec<Record>) -> Model {
     let rows =
         rows.into_iter().enumerate().map(|(key, record)| (Row { key: key as i64, record }, None)).collect::<Vec<_>>();
     // The same time in every zone.
-    let dated = |line: &str| match line.starts_with(char::is_numeric) {
-        true => format!("11-22 10:04{}\n", line.get(11..).unwrap_or_default()),
-        false => format!("{line}\n"),
+    let dated = |line: &str| {
+        if line.starts_with(char::is_numeric) {
+            format!("11-22 10:04{}\n", line.get(11..).unwrap_or_default())
+        } else {
+            format!("{line}\n")
+        }
     };
     let text = told::text(&rows, told::SHORT).lines().map(dated).collect::<String>();
     let head = format!("{} rows, none missing or changed\n/approvals log --kind KIND chooses rows\n\n", rows.len());

@@ -32,8 +32,8 @@ fn with_text(lines: usize, words: usize) -> Vec<Model> {
     let text = TextModal { title: "Text".into(), lines: lines.clone(), scroll: 0 };
     let trust =
         TrustModal { card: TrustCard::default(), lines: lines.clone(), scroll: 0, inert_until: 0, agreed: false };
-    let frozen = FrozenModal { lines, scroll: 0, inert_until: 0, selected: FrozenChoice::Later };
-    let all = [Modal::Text(text), Modal::Trust(Box::new(trust)), Modal::PolicyChanged(Box::new(frozen))];
+    let changed = PolicyChangedModal { lines, scroll: 0, inert_until: 0, selected: PolicyChoice::Later };
+    let all = [Modal::Text(text), Modal::Trust(Box::new(trust)), Modal::PolicyChanged(Box::new(changed))];
     all.map(|modal| {
         let mut model = busy();
         model.tab.modals = vec![modal];
@@ -102,7 +102,7 @@ fn while_a_turn_runs_the_key_that_stops_it_is_the_last_hint_to_go() {
             model.mouse_captured = false;
             model.demo = true;
             if let Some(session) = &mut model.tab.session {
-                (session.mode, session.adviser) = (mode, None);
+                (session.mode, session.auto_approver) = (mode, None);
                 session.place = "ssh alice@a-machine-with-a-long-name.example".into();
             }
             let text = screen(&model, &mut ViewCache::default(), columns, 20).0;

@@ -47,7 +47,7 @@ pub fn in_skin(skin: &str) -> Model {
         unavailable: Default::default(),
         window: Some(200_000),
         toolsets: None,
-        adviser: Some("anthropic:claude-haiku".into()),
+        auto_approver: Some("anthropic:claude-haiku".into()),
         untrusted: Vec::new(),
     });
     model.tab.sidebar.git = Some(sidebar::Git { branch: "main".into(), dirty: 3 });

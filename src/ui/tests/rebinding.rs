@@ -53,8 +53,9 @@ fn rested() -> Vec<(String, Model)> {
     })];
     all.push(("quit".into(), model));
     let mut model = busy();
-    let (lines, selected) = (vec![crate::text::Line::default(); 90], FrozenChoice::Later);
-    model.tab.modals = vec![Modal::PolicyChanged(Box::new(FrozenModal { lines, scroll: 3, inert_until: 0, selected }))];
+    let (lines, selected) = (vec![crate::text::Line::default(); 90], PolicyChoice::Later);
+    model.tab.modals =
+        vec![Modal::PolicyChanged(Box::new(PolicyChangedModal { lines, scroll: 3, inert_until: 0, selected }))];
     all.push(("policy".into(), model));
     all.push(("trust".into(), lists::trust()));
     let mut model = busy();

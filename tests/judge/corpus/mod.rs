@@ -26,8 +26,8 @@ pub struct Half {
 }
 
 /// The share of lines of each half that may be judged wrongly, in percent.
-const MOST_MISSES: f64 = 1.0;
-const MOST_FALSE: f64 = 1.0;
+const MAX_MISSES: f64 = 1.0;
+const MAX_FALSE: f64 = 1.0;
 /// The fewest lines that each half is worth something with.
 const FEWEST_DESTRUCTIVE: usize = 849;
 const FEWEST_EVERYDAY: usize = 537;
@@ -58,9 +58,12 @@ impl Kind {
             let mark = format!("{{{name}}}");
             all = all
                 .into_iter()
-                .flat_map(|line| match line.contains(&mark) {
-                    true => values.iter().map(|value| line.replace(&mark, value)).collect(),
-                    false => vec![line],
+                .flat_map(|line| {
+                    if line.contains(&mark) {
+                        values.iter().map(|value| line.replace(&mark, value)).collect()
+                    } else {
+                        vec![line]
+                    }
                 })
                 .collect();
         }
@@ -148,7 +151,7 @@ fn misses_and_false_questions() {
     let measured = Measured::new();
     eprintln!("{measured}");
     let wrong = || measured.misses.iter().chain(&measured.asked).map(String::as_str).collect::<Vec<_>>().join("\n");
-    assert!(measured.missed() <= MOST_MISSES && measured.wrongly() <= MOST_FALSE, "{measured}\n{}", wrong());
+    assert!(measured.missed() <= MAX_MISSES && measured.wrongly() <= MAX_FALSE, "{measured}\n{}", wrong());
     let enough = measured.destructive >= FEWEST_DESTRUCTIVE && measured.everyday >= FEWEST_EVERYDAY;
     assert!(enough, "too few lines: {measured}");
 }

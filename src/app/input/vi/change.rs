@@ -1,6 +1,6 @@
 //! What the keys of vi change: operators, single commands, insert mode and its repetition. Pure.
 
-use super::machine::{Change, MOST, Memory, Mode, Register, State, Took, Typing, letter};
+use super::machine::{Change, MAX_COUNT, Memory, Mode, Register, State, Took, Typing, letter};
 use super::text::Text;
 use crate::config::keymap::Key;
 
@@ -193,7 +193,7 @@ impl State {
         if let Some(typing) = self.typing.take() {
             let typed = typed(&typing.from, text);
             let opens = typing.keys.last().and_then(|key| letter(*key)).is_some_and(|c| matches!(c, 'o' | 'O'));
-            for _ in 1..typing.count.min(MOST / typed.chars().count().max(1)) {
+            for _ in 1..typing.count.min(MAX_COUNT / typed.chars().count().max(1)) {
                 let piece = if opens && !single { format!("\n{typed}") } else { typed.clone() };
                 text.replace(text.at, text.at, &piece);
                 text.at += piece.chars().count();
@@ -242,7 +242,7 @@ impl State {
         if piece.is_empty() && !lines {
             return;
         }
-        let count = count.min(MOST / piece.chars().count().max(1)).max(1);
+        let count = count.min(MAX_COUNT / piece.chars().count().max(1)).max(1);
         self.note(text);
         let (start, end) = (text.line_start(text.at), text.line_end(text.at));
         let piece = if single { piece.replace('\n', " ") } else { piece.clone() };

@@ -7,7 +7,7 @@ use crate::config::keymap::{Code, Key};
 /// Changes that `u` can take back.
 const UNDO_STEPS: usize = 200;
 /// A larger count is a slip of the finger.
-pub(super) const MOST: usize = 9999;
+pub(super) const MAX_COUNT: usize = 9999;
 
 /// What keys mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl State {
             return self.waited(memory, text, wait, c, single);
         }
         if let Some(digit) = c.to_digit(10).filter(|digit| *digit > 0 || self.count.is_some()) {
-            self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MOST));
+            self.count = Some((self.count.unwrap_or(0) * 10 + digit as usize).min(MAX_COUNT));
             return Took::Yes;
         }
         let visual = self.mode != Mode::Normal;
@@ -262,7 +262,7 @@ impl State {
     /// The typed counts before and after an operator, multiplied.
     pub(super) fn counted(&self) -> usize {
         let before = self.operator.and_then(|(_, count)| count).unwrap_or(1);
-        (before * self.count.unwrap_or(1)).min(MOST)
+        (before * self.count.unwrap_or(1)).min(MAX_COUNT)
     }
 
     /// `cw` on a word changes to its end and leaves the blanks after it.

@@ -89,9 +89,12 @@ mod tests {
 
     /// How many calls each cell stands for; a folded one is `-`.
     fn shape(transcript: &Transcript, thoughts: bool) -> String {
-        let one = |at: usize| match transcript.is_folded(at, thoughts) {
-            true => "-".to_owned(),
-            false => transcript.group(at, thoughts).len().to_string(),
+        let one = |at: usize| {
+            if transcript.is_folded(at, thoughts) {
+                "-".to_owned()
+            } else {
+                transcript.group(at, thoughts).len().to_string()
+            }
         };
         (0..transcript.cells.len()).map(one).collect()
     }

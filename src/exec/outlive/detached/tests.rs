@@ -19,7 +19,7 @@ fn entry(id: &str, leader: Identity, log: &Path) -> register::Entry {
         log: log.to_owned(),
         started_at: 1,
         port: None,
-        far: None,
+        remote: None,
         leader,
         owner: leader,
         whereabouts: host_id::HostId::here(),

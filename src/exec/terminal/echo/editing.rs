@@ -190,10 +190,7 @@ impl Editing {
         };
         let screens: [&[u8]; 3] = [b"1049", b"1047", b"47"];
         if !mode[..mode.len() - 1].split(|byte| *byte == b';').any(|number| screens.contains(&number)) {
-            return match self.phase.is_some() {
-                true => left.extend_from_slice(sequence),
-                false => self.keep(sequence, left),
-            };
+            return if self.phase.is_some() { left.extend_from_slice(sequence) } else { self.keep(sequence, left) };
         }
         if !self.alternate {
             self.judge(left);

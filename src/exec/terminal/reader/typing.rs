@@ -37,10 +37,7 @@ impl Reader {
         let mut screens = 0;
         // Programs ask for all that they want to know at once, and wait for the answer to the last.
         for (nth, (end, question)) in questions.into_iter().enumerate() {
-            let answered = match nth == last {
-                true => waiting <= LAST_WAITS,
-                false => waiting <= ANSWERS_WAIT && nth < ANSWERS,
-            };
+            let answered = if nth == last { waiting <= LAST_WAITS } else { waiting <= ANSWERS_WAIT && nth < ANSWERS };
             if !answered {
                 continue;
             }

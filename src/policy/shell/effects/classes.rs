@@ -29,9 +29,10 @@ impl<'w> Walker<'w> {
             if path.starts_with(&format!("/{UNKNOWN}")) || !self.spend(4, &folder.span) {
                 continue;
             }
-            let real = match folder.glob || path.contains(UNKNOWN) {
-                true => path.clone(),
-                false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
+            let real = if folder.glob || path.contains(UNKNOWN) {
+                path.clone()
+            } else {
+                self.world.resolve(Path::new(&path)).to_string_lossy().into_owned()
             };
             let both = [Some(&path), Some(&real).filter(|real| **real != path)];
             for path in both.into_iter().flatten() {

@@ -31,9 +31,10 @@ impl Walker<'_> {
         } else if self.table.command(&name).is_some() {
             programs.push(name);
         }
-        match programs.is_empty() {
-            true => known,
-            false => Some(Stream { programs, ..known.unwrap_or_else(|| Stream::unknown(source.span.clone())) }),
+        if programs.is_empty() {
+            known
+        } else {
+            Some(Stream { programs, ..known.unwrap_or_else(|| Stream::unknown(source.span.clone())) })
         }
     }
 

@@ -12,10 +12,8 @@ const MAX_JOINED: usize = 16;
 
 /// A name below a folder.
 fn inside(folder: &Field, name: &str) -> Field {
-    let text = match name.starts_with('/') {
-        true => name.to_owned(),
-        false => format!("{}/{name}", folder.text.trim_end_matches('/')),
-    };
+    let text =
+        if name.starts_with('/') { name.to_owned() } else { format!("{}/{name}", folder.text.trim_end_matches('/')) };
     Field { text, ..folder.clone() }
 }
 
@@ -58,9 +56,10 @@ impl Walker<'_> {
             let last = known.operands().skip(1).last().filter(|field| !field.text.contains(':')).cloned();
             return last.iter().for_each(|folder| self.fills(folder));
         }
-        match given.is_empty() {
-            true => self.fills(&Field::known(".", known.argv[0].span.clone())),
-            false => given.iter().for_each(|folder| self.fills(folder)),
+        if given.is_empty() {
+            self.fills(&Field::known(".", known.argv[0].span.clone()))
+        } else {
+            given.iter().for_each(|folder| self.fills(folder))
         }
     }
 
@@ -85,9 +84,10 @@ impl Walker<'_> {
                 let all = source.text.ends_with('/') && trees;
                 let tree = trees || remote(source);
                 let name = source.text.rsplit(':').next().unwrap_or("").to_owned();
-                match all {
-                    true => self.fills(last),
-                    false => self.lands(&Field { text: name, ..source.clone() }, last, tree && !remote(source)),
+                if all {
+                    self.fills(last)
+                } else {
+                    self.lands(&Field { text: name, ..source.clone() }, last, tree && !remote(source))
                 }
             }
         }
@@ -106,18 +106,16 @@ impl Walker<'_> {
             );
         }
         let curl = matches!(known.name.as_str(), "curl" | "xh" | "http" | "https" | "httpie");
-        let folder = match curl {
-            true => known.value(&["--output-dir"]),
-            false => known.value(&["-P", "--directory-prefix", "-d", "--dir"]),
+        let folder = if curl {
+            known.value(&["--output-dir"])
+        } else {
+            known.value(&["-P", "--directory-prefix", "-d", "--dir"])
         };
         let named = known.value(if curl { &["-o", "--output"] } else { &["-O", "--output-document"] });
-        let saves = match curl {
-            true => known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"]),
-            false => {
-                named.is_none()
-                    && matches!(known.name.as_str(), "wget" | "aria2c" | "axel")
-                    && !known.has(&["--spider"])
-            }
+        let saves = if curl {
+            known.has(&["-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"])
+        } else {
+            named.is_none() && matches!(known.name.as_str(), "wget" | "aria2c" | "axel") && !known.has(&["--spider"])
         };
         let span = known.argv[0].span.clone();
         let folder = folder.unwrap_or_else(|| Field::known(".", span));

@@ -63,7 +63,7 @@ pub struct Payload {
 }
 
 /// Payloads of one line that are kept.
-const MOST_PAYLOADS: usize = 8;
+const MAX_PAYLOADS: usize = 8;
 
 /// What a command does to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Walker<'_> {
     /// Keeps a text that reaches an interpreter for the modal.
     pub(in crate::policy::shell) fn reaches(&mut self, text: &str, span: &Span, decoded: bool) {
         let known = |p: &Payload| p.text == text && p.span == *span;
-        if self.payloads.len() < MOST_PAYLOADS && !self.payloads.iter().any(known) {
+        if self.payloads.len() < MAX_PAYLOADS && !self.payloads.iter().any(known) {
             self.payloads.push(Payload { text: text.to_owned(), span: span.clone(), decoded });
         }
     }

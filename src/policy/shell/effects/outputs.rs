@@ -36,9 +36,10 @@ impl Walker<'_> {
                 let follows = known.name == "realpath" || known.has(&["-f", "-e", "-m", "--canonicalize"]);
                 let field = first.filter(|f| follows && f.is_known()).cloned()?;
                 let path = self.absolute(&field.text).into_iter().next()?;
-                say(match known.has(&["-s"]) {
-                    true => path,
-                    false => self.world.resolve(Path::new(&path)).to_string_lossy().into_owned(),
+                say(if known.has(&["-s"]) {
+                    path
+                } else {
+                    self.world.resolve(Path::new(&path)).to_string_lossy().into_owned()
                 })
             }
             "pwd" => {

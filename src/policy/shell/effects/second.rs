@@ -35,10 +35,7 @@ impl Walker<'_> {
             "pax" if known.has(&["-l"]) && known.has(&["-w"]) => {
                 fields.pop();
                 // Without operands the names are read from its input.
-                match fields.is_empty() {
-                    true => self.find(SEVERAL, known.span()),
-                    false => self.linked(&fields, true, known),
-                }
+                if fields.is_empty() { self.find(SEVERAL, known.span()) } else { self.linked(&fields, true, known) }
             }
             "cpio" if known.has(&["-l", "--link"]) => self.find(SEVERAL, known.span()),
             "rsync" => {

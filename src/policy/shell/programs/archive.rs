@@ -37,9 +37,10 @@ impl Walker<'_> {
             if has(&["-P", "--absolute-names"]) {
                 self.fills(&Field::known("/", known.span()));
             }
-            return match folders.is_empty() {
-                true => self.fills(&Field::known(".", known.argv[0].span.clone())),
-                false => folders.iter().for_each(|(_, folder)| self.fills(folder)),
+            return if folders.is_empty() {
+                self.fills(&Field::known(".", known.argv[0].span.clone()))
+            } else {
+                folders.iter().for_each(|(_, folder)| self.fills(folder))
             };
         }
         if has(&["-t", "--list"]) {

@@ -56,9 +56,10 @@ impl Walker<'_> {
         for class in classes.into_iter().chain(anywhere) {
             let below = found_below.iter().any(|name| *name == class.name);
             let mut wanted = class.paths.iter().filter(|pattern| below || pattern.starts_with("**/"));
-            let wanted = match all {
-                true => wanted.find(|pattern| !pattern.starts_with("**/")),
-                false => wanted.find(|pattern| is_wanted(pattern, &names, &paths)),
+            let wanted = if all {
+                wanted.find(|pattern| !pattern.starts_with("**/"))
+            } else {
+                wanted.find(|pattern| is_wanted(pattern, &names, &paths))
             };
             let Some(pattern) = wanted else { continue };
             let path = self.example(pattern, folder);

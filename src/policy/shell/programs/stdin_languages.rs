@@ -35,15 +35,14 @@ impl Walker<'_> {
                 given.push((text.clone(), span.clone()));
             }
             if feeds.file.contains(&flag.name) {
-                match is_stdin(text) {
-                    true => streams.extend(input.cloned().map(|s| (s, span, false))),
-                    false => {
-                        if text.starts_with("http://") || text.starts_with("https://") {
-                            self.find("pipe remote content to shell", span.clone());
-                        }
-                        let field = Field { text: text.clone(), ..known.argv[*at].clone() };
-                        streams.extend(self.named(&field).map(|s| (s, span, true)));
+                if is_stdin(text) {
+                    streams.extend(input.cloned().map(|s| (s, span, false)))
+                } else {
+                    if text.starts_with("http://") || text.starts_with("https://") {
+                        self.find("pipe remote content to shell", span.clone());
                     }
+                    let field = Field { text: text.clone(), ..known.argv[*at].clone() };
+                    streams.extend(self.named(&field).map(|s| (s, span, true)));
                 }
             }
         }
@@ -129,10 +128,7 @@ impl Walker<'_> {
             self.limit(&span);
         }
         for line in text.lines().filter(|line| !line.trim().is_empty()).take(MAX_AGAIN) {
-            let words: Vec<&str> = match before.is_empty() {
-                true => line.split_whitespace().collect(),
-                false => vec![line],
-            };
+            let words: Vec<&str> = if before.is_empty() { line.split_whitespace().collect() } else { vec![line] };
             let more = before.iter().map(String::as_str).chain(words).map(|word| Field::known(word, span.clone()));
             let argv: Vec<Field> = known.argv.iter().cloned().chain(more).collect();
             self.deeper(&span, |w| w.subshell(|w| w.invoke(argv, None, me.map(|me| (me, 0)))));
@@ -244,10 +240,12 @@ impl Walker<'_> {
             if name.len() < 4 || !EXECUTES.iter().any(|part| name.contains(part)) {
                 continue;
             }
-            let value = match value.contains(' ') {
-                true => value.to_owned(),
-                false if name.contains("wrapper") && value.contains(',') => value.replace(',', " "),
-                false => continue,
+            let value = if value.contains(' ') {
+                value.to_owned()
+            } else if name.contains("wrapper") && value.contains(',') {
+                value.replace(',', " ")
+            } else {
+                continue;
             };
             let starts = value.split_whitespace().next().is_some_and(|w| self.table.command(&program(w)).is_some());
             if starts {

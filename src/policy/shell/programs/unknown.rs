@@ -138,9 +138,10 @@ impl Walker<'_> {
 
     /// Notes a command that an unknown program may run: rules that deny it ask.
     fn perhaps(&mut self, line: &str, spaced: bool, tail: &[Field], span: &Span, within: (usize, usize)) {
-        let words: Vec<String> = match spaced {
-            true => line.split_whitespace().map(str::to_owned).collect(),
-            false => tail.iter().map(|f| f.text.clone()).collect(),
+        let words: Vec<String> = if spaced {
+            line.split_whitespace().map(str::to_owned).collect()
+        } else {
+            tail.iter().map(|f| f.text.clone()).collect()
         };
         let cwd = self.state.cwds.first().cloned().unwrap_or_default();
         let plain = words.clone();

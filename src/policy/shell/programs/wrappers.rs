@@ -89,10 +89,12 @@ impl<'w> Walker<'w> {
             rest = &rest[1..];
         }
         if wrap.joined {
-            return match rest.is_empty() {
-                true if wrap.shell && texts == 0 => self.fed_shell(input, known, me),
-                true => out,
-                false => self.joined_words(known, rest, input, me),
+            return if !rest.is_empty() {
+                self.joined_words(known, rest, input, me)
+            } else if wrap.shell && texts == 0 {
+                self.fed_shell(input, known, me)
+            } else {
+                out
             };
         }
         let mut assigned = Vec::new();

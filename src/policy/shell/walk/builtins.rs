@@ -211,13 +211,10 @@ impl Walker<'_> {
             Some("-") => before.old.clone().unwrap_or_else(|| vec![format!("/{UNKNOWN}")]),
             Some(path) => {
                 // Of what a pattern matches it is one.
-                let path = match target.as_ref().is_some_and(|f| f.glob) {
-                    true => path
-                        .split('/')
-                        .map(|p| if glob::is_pattern(p) { "\0" } else { p })
-                        .collect::<Vec<_>>()
-                        .join("/"),
-                    false => path.to_owned(),
+                let path = if target.as_ref().is_some_and(|f| f.glob) {
+                    path.split('/').map(|p| if glob::is_pattern(p) { "\0" } else { p }).collect::<Vec<_>>().join("/")
+                } else {
+                    path.to_owned()
                 };
                 let path = if path.starts_with(UNKNOWN) && path.len() > 1 { format!("./{path}") } else { path };
                 let mut all = self.absolute(&path);

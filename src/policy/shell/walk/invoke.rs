@@ -261,10 +261,11 @@ impl<'w> Walker<'w> {
             .map(|text| Field::known(text, span.clone()))
             .collect();
         words.extend(argv[1..].iter().cloned());
-        let out = match matches.is_empty() {
+        let out = if matches.is_empty() {
             // Where it matches after all, the last part of the name is likely what it says: `/???/rm`.
-            true => self.program(argv, input, me),
-            false => self.deeper(&span, |w| w.invoke(words, input, Some((me, 0)))),
+            self.program(argv, input, me)
+        } else {
+            self.deeper(&span, |w| w.invoke(words, input, Some((me, 0))))
         };
         self.current = Some(me);
         out

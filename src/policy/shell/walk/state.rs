@@ -175,9 +175,10 @@ impl State {
         }
         // The way back may lead to either.
         if self.folders != other.folders {
-            let (mut all, less) = match self.folders.len() >= other.folders.len() {
-                true => (self.folders.to_vec(), other.folders.last()),
-                false => (other.folders.to_vec(), self.folders.last()),
+            let (mut all, less) = if self.folders.len() >= other.folders.len() {
+                (self.folders.to_vec(), other.folders.last())
+            } else {
+                (other.folders.to_vec(), self.folders.last())
             };
             if let (Some(last), Some(less)) = (all.last_mut(), less) {
                 last.extend(less.iter().filter(|f| !last.contains(f)).cloned().collect::<Vec<_>>());

@@ -267,7 +267,7 @@ fn vitals(value: &mut Value, report: &Report) {
         Origin::Earlier => value["detached"] = true.into(),
         Origin::Elsewhere => {
             value["status"] = "unknown".into();
-            let why = vitals.away.as_deref().unwrap_or("on another host: kill it there");
+            let why = vitals.unreachable.as_deref().unwrap_or("on another host: kill it there");
             value["elsewhere"] = why.into();
         }
     }

@@ -140,10 +140,7 @@ impl Pager {
 
     fn end_line(&mut self) {
         let bytes = self.current.strip_suffix(b"\r").filter(|_| !self.cut).unwrap_or(&self.current);
-        let text = match self.terminal {
-            true => clean(bytes).into(),
-            false => String::from_utf8_lossy(bytes),
-        };
+        let text = if self.terminal { clean(bytes).into() } else { String::from_utf8_lossy(bytes) };
         // A line that is cut may be so within its last character.
         let odd = !self.terminal
             && matches!(text, Cow::Owned(_))

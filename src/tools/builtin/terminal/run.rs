@@ -27,10 +27,7 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
     let far = far(&command, &ctx).await?;
     let sandbox = if far.is_some() { None } else { crate::tools::confine::sandbox(&ctx) };
     // The probe runs the `sudo` that the task finds: in a sandbox that may be a program of the sandbox's own making.
-    let (runs, sudos) = match far.is_some() || sandbox.is_some() {
-        true => (None, 0),
-        false => runs(&command.line, &ctx).await,
-    };
+    let (runs, sudos) = if far.is_some() || sandbox.is_some() { (None, 0) } else { runs(&command.line, &ctx).await };
     let name = name(&ctx);
     let launch = Launch {
         spawn: Spawn {
@@ -47,7 +44,7 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
         spill: Some(crate::tools::output::bound::suffixed(&ctx.spill.join(format!("{name}.log")))),
         notify_on_complete: command.background && command.options.notify,
         watch_patterns: command.options.patterns.clone(),
-        far,
+        remote: far,
         sudos,
     };
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
@@ -55,12 +52,11 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
     let file = ctx.spill.join(format!("{name}.txt"));
     let started = Started { command, ctx, running, runs, sandbox, file };
-    match started.command.background {
-        true => Ok(started.in_background()),
-        false => {
-            let came = started.wait().await;
-            Ok(started.told(came).await)
-        }
+    if started.command.background {
+        Ok(started.in_background())
+    } else {
+        let came = started.wait().await;
+        Ok(started.told(came).await)
     }
 }
 
@@ -243,8 +239,9 @@ fn refuse_password(there: &Remote, spec: &JobSpec) -> Result<(), String> {
 /// many there are.
 async fn runs(line: &str, ctx: &ToolCtx) -> (Option<String>, usize) {
     let (rewritten, count) = rewrite_sudo(line, sudo::ASKS);
-    match count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await {
-        true => (Some(rewritten), count),
-        false => (None, 0),
+    if count > 0 && ctx.exec.sudo_wants_password(&ctx.task, &ctx.cancel).await {
+        (Some(rewritten), count)
+    } else {
+        (None, 0)
     }
 }

@@ -77,9 +77,10 @@ impl Fields {
 /// A word as the shell takes it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -216,9 +217,10 @@ impl Mapped {
 }
 
 pub(super) fn patch_text(text: String) -> Mapped {
-    match text.contains("*** Begin Patch") {
-        true => Sure((builtin::patch::NAME, json!({"mode": "patch", "patch": text}))),
-        false => unsure("mode=patch takes a V4A patch, from *** Begin Patch to *** End Patch"),
+    if text.contains("*** Begin Patch") {
+        Sure((builtin::patch::NAME, json!({"mode": builtin::patch::NAME, "patch": text})))
+    } else {
+        unsure("mode=patch takes a V4A patch, from *** Begin Patch to *** End Patch")
     }
 }
 
@@ -305,9 +307,10 @@ pub(super) fn list(mut given: Fields) -> Mapped {
 
 /// The specification's name of `search_files`; its arguments are the same.
 pub(super) fn search(given: Fields) -> Mapped {
-    match given.0.contains_key("pattern") && given.0.keys().all(|name| SEARCHED.contains(&name.as_str())) {
-        true => Sure((builtin::search_files::NAME, Value::Object(given.0))),
-        false => grep(given),
+    if given.0.contains_key("pattern") && given.0.keys().all(|name| SEARCHED.contains(&name.as_str())) {
+        Sure((builtin::search_files::NAME, Value::Object(given.0)))
+    } else {
+        grep(given)
     }
 }
 

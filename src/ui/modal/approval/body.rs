@@ -110,13 +110,13 @@ impl Body {
 
     /// A command with its reasons: they and its end must be seen.
     fn command(&mut self, model: &Model, line: &str, reasons: &[Why], room: Room) {
-        let mut told = command::told(line, reasons, room.columns);
+        let mut explained = command::explained(line, reasons, room.columns);
         let unfold = hint::list(&[(hint::here(model, Action::Unfold), "shows them")]);
-        self.folded |= told.fold(room.most, &unfold);
+        self.folded |= explained.fold(room.most, &unfold);
         let from = self.rows.len();
-        self.command = told.rows.len();
-        self.must.extend(told.named.iter().map(|row| (from + row, REASONS)));
-        self.rows.extend(told.rows);
+        self.command = explained.rows.len();
+        self.must.extend(explained.named.iter().map(|row| (from + row, REASONS)));
+        self.rows.extend(explained.rows);
         self.must_from(self.rows.len().saturating_sub(1), END);
     }
 

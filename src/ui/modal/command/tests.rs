@@ -108,7 +108,7 @@ fn a_very_long_one_keeps_its_head_its_tail_and_every_reason() {
     let line = (1..=60).map(|at| format!("echo {at}")).collect::<Vec<_>>().join("\n");
     let start = line.find("echo 30").unwrap();
     let reasons = [why("delete", "goes", start..start + 7), why("about nothing", "", 0..0)];
-    let mut all = told(&line, &reasons, 40);
+    let mut all = explained(&line, &reasons, 40);
     assert_eq!((all.rows.len(), all.named.len()), (63, 3));
     assert!(all.fold(9, "m: show them"));
     let rows: Vec<String> = all.rows.iter().map(|row| row.line.text()).collect();
@@ -133,6 +133,6 @@ fn a_very_long_one_keeps_its_head_its_tail_and_every_reason() {
         ]
     );
     assert_eq!(all.named, [8, 9, 14]);
-    let mut short = told("ls", &[], 40);
+    let mut short = explained("ls", &[], 40);
     assert!(!short.fold(9, "m"));
 }

@@ -321,17 +321,15 @@ impl Names {
                 return self.imported.contains_key(base.as_str()) || listed(known, &self.path(tokens, root));
             }
         }
-        match called {
+        if called {
             // `Path("a").replace("b")` moves a file, `"a".replace("b", "c")` does not.
-            true => {
-                let paths = || {
-                    tokens.iter().any(|t| matches!(t, Token::Name { text, .. } if text == "Path" || text == "pathlib"))
-                };
-                // `upcase!` changes what it is called on, and nothing else.
-                let plain = if lang == Lang::Ruby { text.trim_end_matches('!') } else { text };
-                known.methods.iter().any(|m| m == plain) && !(text == "replace" && lang == Lang::Python && paths())
-            }
-            false => !HIDDEN.contains(&text),
+            let paths =
+                || tokens.iter().any(|t| matches!(t, Token::Name { text, .. } if text == "Path" || text == "pathlib"));
+            // `upcase!` changes what it is called on, and nothing else.
+            let plain = if lang == Lang::Ruby { text.trim_end_matches('!') } else { text };
+            known.methods.iter().any(|m| m == plain) && !(text == "replace" && lang == Lang::Python && paths())
+        } else {
+            !HIDDEN.contains(&text)
         }
     }
 

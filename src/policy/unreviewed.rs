@@ -43,7 +43,7 @@ pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) ->
 }
 
 /// A call that passes by itself only because of a rule or mode asks, and says why.
-pub fn frozen(verdict: Verdict, unaided: Verdict) -> Verdict {
+pub fn until_reviewed(verdict: Verdict, unaided: Verdict) -> Verdict {
     match (verdict, unaided) {
         (Verdict::Allow(_) | Verdict::Ask(_), Verdict::Ask(mut why)) => {
             let text = "rules, auto mode and yolo approve nothing until you review the change";
@@ -83,7 +83,7 @@ mod tests {
             let intent = Intent::Command { line: line.into(), cwd: "/home/alice/project".into(), background: false };
             let cwd = Path::new("/home/alice/project");
             let verdict = decide_in(&intent, cwd, &rules, mode, &ALICE);
-            let got = frozen(verdict, unaided(&intent, cwd, &rules, &ALICE));
+            let got = until_reviewed(verdict, unaided(&intent, cwd, &rules, &ALICE));
             assert_eq!(got.name(), want, "{line} {mode:?}");
             let told = got.reasons().iter().any(|why| why.effect == CHANGED);
             assert_eq!(told, want == "ask", "{line}");
@@ -94,7 +94,8 @@ mod tests {
         rules.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let cwd = Path::new("/");
         assert_eq!(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE).name(), "allow");
-        let got = frozen(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
+        let got =
+            until_reviewed(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
         assert_eq!(got.name(), "ask");
     }
 }

@@ -19,7 +19,7 @@ const TEXT: u64 = 256 * 1024;
 
 /// Files that were read.
 #[derive(Clone, Debug, Default)]
-pub struct Held {
+pub struct PolicyFiles {
     parts: Vec<Part>,
 }
 
@@ -82,7 +82,7 @@ pub fn version(changes: &[PolicyChange]) -> String {
     hex(&sum.finalize())
 }
 
-impl Held {
+impl PolicyFiles {
     /// Reads the files of this home, the project of this folder when it is trusted, and these plugins. Blocks.
     pub fn read(paths: &Paths, cwd: &Path, plugins: &[PathBuf]) -> Self {
         let file = |name: &str, how| (format!("~/.hermes/{name}"), paths.home.join(name), how);

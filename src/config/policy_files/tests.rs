@@ -23,7 +23,7 @@ fn only_what_matters_counts_and_the_difference_tells_it() {
         &config,
         "display: {skin: a}\napprovals:\n  mode: manual\n  deny: [rm *]\nmcp_servers: {git: {command: git-mcp, env: {K: hunter2-secret}}}\n",
     );
-    let mut held = Held::read(&paths, dir.path(), &[]);
+    let mut held = PolicyFiles::read(&paths, dir.path(), &[]);
     assert_eq!(held.changes(), []);
     write(
         &config,
@@ -55,7 +55,7 @@ fn files_that_come_go_and_plugins_count() {
     let (dir, paths) = home();
     let plugin = paths.plugins().join("p");
     write(&plugin.join("main.py"), "one");
-    let mut held = Held::read(&paths, dir.path(), std::slice::from_ref(&plugin));
+    let mut held = PolicyFiles::read(&paths, dir.path(), std::slice::from_ref(&plugin));
     write(&plugin.join("main.py"), "other");
     write(&paths.home.join("permissions.yaml"), "terminal.*: allow\n");
     let names: Vec<String> = held.changes().into_iter().map(|change| change.name).collect();
@@ -82,7 +82,7 @@ fn whatever_a_plugin_may_load_counts_however_much_it_is() {
     {
         write(&plugin.join(name), "one");
     }
-    let mut held = Held::read(&paths, dir.path(), std::slice::from_ref(&plugin));
+    let mut held = PolicyFiles::read(&paths, dir.path(), std::slice::from_ref(&plugin));
     assert_eq!(held.changes(), []);
     for idle in [".git/index", "run.log"] {
         write(&plugin.join(idle), "other");
@@ -115,11 +115,11 @@ fn own_writes_count_as_read_unless_somebody_else_wrote_before() {
     let (dir, paths) = home();
     let config = paths.config();
     write(&config, "approvals: {mode: manual}\n");
-    let mut held = Held::read(&paths, dir.path(), &[]);
-    Held::ours(&mut [&mut held], || write(&config, "approvals: {mode: manual}\ncommand_allowlist: [ls]\n"));
+    let mut held = PolicyFiles::read(&paths, dir.path(), &[]);
+    PolicyFiles::ours(&mut [&mut held], || write(&config, "approvals: {mode: manual}\ncommand_allowlist: [ls]\n"));
     assert_eq!(held.changes(), []);
     write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls]\n");
-    Held::ours(&mut [&mut held], || write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls, more]\n"));
+    PolicyFiles::ours(&mut [&mut held], || write(&config, "approvals: {mode: off}\ncommand_allowlist: [ls, more]\n"));
     assert_eq!(held.changes().len(), 1);
 }
 
@@ -128,7 +128,7 @@ fn a_version_names_the_content_that_was_shown_and_no_other() {
     let (dir, paths) = home();
     let config = paths.config();
     write(&config, "approvals: {mode: manual}\n");
-    let mut held = Held::read(&paths, dir.path(), &[]);
+    let mut held = PolicyFiles::read(&paths, dir.path(), &[]);
     assert_eq!(version(&held.changes()), "");
     write(&config, "approvals: {mode: off}\n");
     let shown = version(&held.changes());
@@ -149,7 +149,7 @@ fn a_version_names_the_content_that_was_shown_and_no_other() {
     // The files that count now; what was not shown is no part of it.
     held.accept();
     write(&config, &with("other"));
-    held.replaced_by(Held::read(&paths, dir.path(), &[]));
+    held.replaced_by(PolicyFiles::read(&paths, dir.path(), &[]));
     assert_eq!(held.changes().len(), 1);
 }
 
@@ -157,7 +157,7 @@ fn a_version_names_the_content_that_was_shown_and_no_other() {
 fn a_look_is_cheap() {
     let (dir, paths) = home();
     write(&paths.config(), "approvals: {mode: manual}\n");
-    let mut held = Held::read(&paths, dir.path(), &[]);
+    let mut held = PolicyFiles::read(&paths, dir.path(), &[]);
     let began = std::time::Instant::now();
     for _ in 0..1000 {
         assert!(held.changes().is_empty());

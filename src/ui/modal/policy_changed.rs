@@ -3,17 +3,17 @@
 use super::trust::Card;
 use crate::app::Model;
 use crate::app::action::Action;
-use crate::app::approvals::frozen::ROWS;
+use crate::app::approvals::policy_changed::ROWS;
 use crate::app::input::hint;
 use crate::app::model::layout::Layout;
-use crate::app::model::modal::{FrozenChoice, FrozenModal};
+use crate::app::model::modal::{PolicyChangedModal, PolicyChoice};
 use crate::ui::paint::Paint;
 use ratatui::layout::Rect;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
     model: &Model,
-    state: &FrozenModal,
+    state: &PolicyChangedModal,
     paint: &mut Paint<'_>,
     area: Rect,
     layout: &mut Layout,
@@ -21,9 +21,9 @@ pub fn draw(
     let key = |action| hint::here(model, action);
     let answers = ROWS.map(|choice| {
         let (label, action) = match choice {
-            FrozenChoice::Later => ("Decide later: dangerous commands ask", Action::No),
-            FrozenChoice::Keep => ("Keep the old policy for this session", Action::KeepPolicy),
-            FrozenChoice::Take => ("Use the new policy", Action::TakePolicy),
+            PolicyChoice::Later => ("Decide later: dangerous commands ask", Action::No),
+            PolicyChoice::Keep => ("Keep the old policy for this session", Action::KeepPolicy),
+            PolicyChoice::Take => ("Use the new policy", Action::TakePolicy),
         };
         (label, key(action), choice == state.selected)
     });

@@ -2,16 +2,16 @@
 //! passes by a rule or mode.
 
 use super::inert;
-use super::inert::QUIET;
+use super::inert::INERT_MS;
 use crate::app::action::Action;
 use crate::app::effect::{Effect, ServerOrder};
 use crate::app::input::composer;
 use crate::app::lists::servers;
 use crate::app::model::Model;
-use crate::app::model::modal::{FrozenChoice, FrozenModal, Modal};
+use crate::app::model::modal::{Modal, PolicyChangedModal, PolicyChoice};
 use crate::app::model::servers::ReadWhy;
 use crate::app::window::modals::{movement, scrolled};
-use crate::config::held::version;
+use crate::config::policy_files::version;
 use crate::protocol::{AgentCommand, Level, PolicyAnswer, PolicyChange};
 use crate::text::{Line, Role, Span};
 
@@ -33,7 +33,7 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, changes: Vec<PolicyChan
 /// When the card may open: keys have been quiet until then. `None`: it does not wait, or for something else than quiet.
 pub fn opens_at(model: &Model) -> Option<i64> {
     let waits = !model.tab.policy.changes.is_empty() && !model.tab.policy.aside && model.tab.modals.is_empty();
-    let at = model.keyed_at.map_or(model.now, |at| at + QUIET);
+    let at = model.keyed_at.map_or(model.now, |at| at + INERT_MS);
     // Who writes is not interrupted; the status bar says what changed.
     (waits && composer::is_empty(&model.tab.composer)).then_some(at)
 }
@@ -46,13 +46,13 @@ pub fn open_waiting(model: &mut Model) {
     if opens_at(model).is_some_and(|at| at <= model.now) {
         model.chord = None;
         model.tab.composer.completion = None;
-        open(model, model.now + QUIET);
+        open(model, model.now + INERT_MS);
     }
 }
 
 fn open(model: &mut Model, inert_until: i64) {
     let lines = lines(&model.tab.policy.changes);
-    let modal = FrozenModal { lines, scroll: 0, inert_until, selected: FrozenChoice::Later };
+    let modal = PolicyChangedModal { lines, scroll: 0, inert_until, selected: PolicyChoice::Later };
     model.tab.modals.push(Modal::PolicyChanged(Box::new(modal)));
 }
 
@@ -69,16 +69,16 @@ pub fn show(model: &mut Model) {
 pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
     let Some(Modal::PolicyChanged(modal)) = model.tab.modals.last_mut() else { return };
     match action {
-        Some(Action::TakePolicy) => modal.selected = FrozenChoice::Take,
-        Some(Action::KeepPolicy) => modal.selected = FrozenChoice::Keep,
-        Some(Action::No) => modal.selected = FrozenChoice::Later,
+        Some(Action::TakePolicy) => modal.selected = PolicyChoice::Take,
+        Some(Action::KeepPolicy) => modal.selected = PolicyChoice::Keep,
+        Some(Action::No) => modal.selected = PolicyChoice::Later,
         Some(Action::Next) => modal.selected = next(modal.selected, 1),
         Some(Action::Previous) => modal.selected = next(modal.selected, 2),
         Some(Action::Close) => put_aside(model),
         Some(Action::Accept) => match modal.selected {
-            FrozenChoice::Later => put_aside(model),
-            FrozenChoice::Take => answer(model, out, PolicyAnswer::Take),
-            FrozenChoice::Keep => answer(model, out, PolicyAnswer::Keep),
+            PolicyChoice::Later => put_aside(model),
+            PolicyChoice::Take => answer(model, out, PolicyAnswer::Take),
+            PolicyChoice::Keep => answer(model, out, PolicyAnswer::Keep),
         },
         action => {
             if let Some(movement) = movement(action) {
@@ -89,14 +89,14 @@ pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Option<Action>) {
 }
 
 /// The answers in the order of their rows.
-pub const ROWS: [FrozenChoice; 3] = [FrozenChoice::Later, FrozenChoice::Keep, FrozenChoice::Take];
+pub const ROWS: [PolicyChoice; 3] = [PolicyChoice::Later, PolicyChoice::Keep, PolicyChoice::Take];
 
-fn next(choice: FrozenChoice, by: usize) -> FrozenChoice {
+fn next(choice: PolicyChoice, by: usize) -> PolicyChoice {
     let at = ROWS.iter().position(|row| *row == choice).unwrap_or(0);
     ROWS[(at + by) % ROWS.len()]
 }
 
-/// Decides later: it stays frozen.
+/// Decides later: until then the old policy asks about everything that it would let pass.
 pub fn put_aside(model: &mut Model) {
     if let Some(Modal::PolicyChanged(_)) = model.tab.modals.last() {
         model.tab.modals.pop();
@@ -165,7 +165,7 @@ mod tests {
     fn answers(keys: &str, quiet: bool) -> (Vec<PolicyAnswer>, Model) {
         let mut model = told();
         if quiet {
-            let later = model.now + QUIET;
+            let later = model.now + INERT_MS;
             update(&mut model, later, Msg::Woke);
         }
         let effects = script(&mut model, keys);
@@ -201,9 +201,9 @@ mod tests {
         assert!(model.tab.modals.is_empty(), "the composer is not empty");
         crate::app::tests::script_at(&mut model, at + 70_000, "<C-u>");
         assert!(model.tab.modals.is_empty(), "a key has just come");
-        assert_eq!(opens_at(&model), Some(at + 70_000 + QUIET));
+        assert_eq!(opens_at(&model), Some(at + 70_000 + INERT_MS));
         assert!(wake::next_wake(&model) <= opens_at(&model));
-        update(&mut model, at + 70_000 + QUIET, Msg::Woke);
+        update(&mut model, at + 70_000 + INERT_MS, Msg::Woke);
         assert!(matches!(model.tab.modals.last(), Some(Modal::PolicyChanged(_))), "{:?}", model.tab.modals);
     }
 
@@ -215,7 +215,7 @@ mod tests {
         assert!(model.tab.modals.is_empty());
         let (_, mut model) = answers("<esc>", true);
         let change = PolicyChange { name: "permissions.yaml".into(), diff: "+ x\n".into(), hash: "x".into() };
-        let later = model.now + QUIET;
+        let later = model.now + INERT_MS;
         update(&mut model, later, Msg::Agent(AgentEvent::PolicyChanged(vec![change])));
         assert!(matches!(model.tab.modals.last(), Some(Modal::PolicyChanged(_))));
     }
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!((reads(&effects), model.tab.policy.taking), (want, false));
         }
         let mut model = told();
-        let later = model.now + QUIET;
+        let later = model.now + INERT_MS;
         update(&mut model, later, Msg::Woke);
         assert!(!reads(&script(&mut model, "t<ret>")));
     }
