@@ -2,6 +2,7 @@
 
 use super::model::tab::TabId;
 use crate::app::input::vi;
+use crate::app::window::talk::{AskedId, Word};
 use crate::exec::ProcessCommand;
 use crate::protocol::{AgentCommand, Opens, SessionId};
 use crate::store::StoreJob;
@@ -31,6 +32,8 @@ pub enum Effect {
     },
     /// The sessions that a killed window would come back with.
     SaveTabs(Vec<SessionId>),
+    /// The word of this window to what another program asked of it.
+    Window(AskedId, Word),
     Process(ProcessCommand),
     Store(StoreJob),
     /// Latest per kind of request wins.
@@ -120,6 +123,12 @@ pub enum LoadRequest {
         save: bool,
     },
     Git,
+    /// Who else works in the checkout of the session in view.
+    Neighbours,
+    /// A worktree of a checkout, on a branch of its own.
+    Worktree {
+        checkout: String,
+    },
     /// What the files that tools changed in the open session differ in now.
     Files,
     /// Toolsets, and which of them the open session has.

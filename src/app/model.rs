@@ -47,6 +47,8 @@ pub struct Model {
     pub saved_tabs: Vec<crate::protocol::SessionId>,
     /// Those of a window that was killed, which a key brings back.
     pub lost_tabs: Vec<crate::protocol::SessionId>,
+    /// Checkouts that several sessions of this window may change.
+    pub shared_checkouts: Vec<String>,
     pub extensions: extensions::Extensions,
     /// When the last key or paste came; `None` before the first.
     pub keyed_at: Option<i64>,

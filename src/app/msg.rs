@@ -3,6 +3,7 @@
 use crate::app::model::first_run::Server;
 use crate::app::model::layout::Layout;
 use crate::app::model::tab::TabId;
+use crate::app::window::talk::AskedId;
 use crate::config::keymap::Key;
 use crate::exec::ProcessEvent;
 use crate::protocol::AgentEvent;
@@ -28,6 +29,8 @@ pub enum Msg {
     Bound(TabId, crate::protocol::SessionId),
     /// The sessions of a window that was killed.
     LostTabs(Vec<crate::protocol::SessionId>),
+    /// Another program asks something of this window; the command of an agent that does, if one does.
+    Window(AskedId, crate::protocol::WindowRequest, Option<String>),
     /// Of the session in view.
     Agent(AgentEvent),
     Process(ProcessEvent),
@@ -83,6 +86,10 @@ pub enum LoadReply {
     Appearance { name: String, result: Result<crate::config::skin::Appearance, String> },
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
+    /// Who else works in the checkout of the session; `None`: it works in none.
+    Neighbours(Option<crate::app::model::tab::Neighbours>),
+    /// Folder and branch of a new worktree, or why there is none.
+    Worktree(Result<(String, String), String>),
     /// Files of the session that differ from what its tools found: path, lines added and removed.
     Files { session: crate::protocol::SessionId, files: Vec<(String, u32, u32)> },
     /// Toolsets, by name.

@@ -9,9 +9,9 @@ use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
 use crate::app::lists::{extensions, first_run, models, own_server, servers, toolsets, uses};
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{items, queue, rewind, sessions, tabs, turn};
+use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
 use crate::app::terminal::{asks, editor, pane};
-use crate::app::window::{appearance, modals, sidebar, wake};
+use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Appearance;
@@ -44,6 +44,7 @@ impl Model {
             tab_count: 1,
             saved_tabs: Vec::new(),
             lost_tabs: Vec::new(),
+            shared_checkouts: Vec::new(),
             servers: Vec::new(),
             extensions: Default::default(),
             keyed_at: None,
@@ -142,6 +143,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Agent(event) => events::agent(model, out, event),
         Msg::Of(session, msg) => tabs::of(model, out, &session, *msg),
         Msg::Bound(tab, session) => tabs::bound(model, tab, session),
+        Msg::Window(id, request, by) => talk::asked(model, out, id, request, by),
         Msg::LostTabs(sessions) => tabs::lost(model, sessions),
         Msg::Process(event) => tabs::process(model, out, event),
         Msg::Store(reply) => tabs::store(model, out, reply),
@@ -185,6 +187,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Knowledge(knowledge) => model.tab.sidebar.knowledge = knowledge,
         LoadReply::Appearance { name, result } => appearance::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => appearance::listed(model, out, skins, themes),
+        LoadReply::Neighbours(found) => checkout::found(model, found),
+        LoadReply::Worktree(result) => checkout::made(model, out, result),
         LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),

@@ -19,6 +19,7 @@ pub mod sessions;
 pub mod setup;
 pub mod skins;
 pub mod tools;
+pub mod windows;
 
 pub use build::{Build, commit};
 pub use seal::seal;
@@ -141,6 +142,8 @@ enum Command {
     Files(files::Command),
     /// List keys
     Keys(keys::KeysArgs),
+    /// List the open windows, and talk to one
+    Windows(windows::WindowsArgs),
     /// Check the setup
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
@@ -239,6 +242,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Skins(args) => skins::run(&args, &setup::paths()?, &mut out),
         Command::Files(command) => setup::block_on(files::run(command, &mut out)),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
+        Command::Windows(args) => windows::run(&args, &setup::paths()?, &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut out);

@@ -94,8 +94,7 @@ mod tests {
         rules.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let cwd = Path::new("/");
         assert_eq!(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE).name(), "allow");
-        let got =
-            until_reviewed(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
+        let got = until_reviewed(decide_in(&tool, cwd, &rules, Mode::Ask, &ALICE), unaided(&tool, cwd, &rules, &ALICE));
         assert_eq!(got.name(), "ask");
     }
 }

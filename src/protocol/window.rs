@@ -81,6 +81,8 @@ pub struct WindowSession {
     pub cwd: String,
     /// The top of the git checkout that it works in; none: it works in no checkout.
     pub checkout: Option<String>,
+    /// Something was said in it.
+    pub used: bool,
     pub state: SessionState,
     pub waiting: Vec<Waiting>,
 }

@@ -59,6 +59,7 @@ pub struct EffectRunner {
     /// The session in view, as plugins and hooks know it.
     shown: Option<SessionId>,
     tabs: Arc<Mutex<OpenTabs>>,
+    pub talk: super::talk::Talk,
 }
 
 impl EffectRunner {
@@ -113,6 +114,7 @@ impl EffectRunner {
             login: Default::default(),
             watch: Default::default(),
             shown: None,
+            talk: Default::default(),
             tabs: Arc::new(Mutex::new(OpenTabs::new(&context.paths))),
             job_pump: Some(job_pump),
         }
@@ -141,6 +143,7 @@ impl EffectRunner {
                     }
                 });
             }
+            Effect::Window(id, word) => self.talk.answer(id, word, &self.context.engine),
             Effect::Server(order) => self.server(order, model),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {

@@ -1,6 +1,6 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
-use super::{Context, own_server, reports};
+use super::{Context, own_server, reports, worktrees};
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -46,6 +46,8 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
+        LoadRequest::Neighbours => LoadReply::Neighbours(worktrees::neighbours(&context, &facts).await),
+        LoadRequest::Worktree { checkout } => LoadReply::Worktree(worktrees::made(checkout).await),
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());

@@ -15,9 +15,11 @@ mod paths;
 mod permissions;
 mod reports;
 mod servers;
+mod talk;
 mod toolsets;
 mod trim;
 mod watch;
+mod worktrees;
 
 use crate::app::approvals::seen;
 use crate::app::input::vi;
@@ -159,6 +161,7 @@ impl Screen {
         let mut hands = effects::EffectRunner::new(&context, replies);
         let (mcp, engine) = (context.mcp.clone(), context.engine.clone());
         let exec = engine.services().exec.clone();
+        let mut asked = engine.screen_asks();
         let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
         let opened = engine.open(SessionSpec { opens: tabs.first, ..context.spec.clone() });
@@ -251,6 +254,7 @@ impl Screen {
                 Some(told) = workers.events.recv() => (of_session(told), Urgency::Background),
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
+                Some(ask) = asked.recv() => (hands.talk.asked(ask), Urgency::Input),
                 Ok(()) = servers_changed.changed() => {
                     (Msg::Servers(servers::rows(&mcp)), Urgency::Background)
                 }

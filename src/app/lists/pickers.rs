@@ -11,7 +11,7 @@ use crate::app::input::keys::Press;
 use crate::app::input::{edit, history};
 use crate::app::model::Model;
 use crate::app::model::modal::{Modal, PickItem, Picker, PickerKind};
-use crate::app::session::tabs;
+use crate::app::session::{checkout, tabs};
 use crate::app::window::modals::Move;
 use crate::app::window::{appearance, modals};
 
@@ -161,6 +161,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Served
         | PickerKind::Provider
         | PickerKind::Modes
+        | PickerKind::Checkout
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::Tabs => {}
@@ -181,6 +182,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Toolsets
             | PickerKind::Backends
             | PickerKind::Modes
+            | PickerKind::Checkout
             | PickerKind::Permissions
             | PickerKind::Inbox
             | PickerKind::History
@@ -208,6 +210,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Provider
         | PickerKind::Backends
         | PickerKind::Modes
+        | PickerKind::Checkout
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::Tabs => {}
@@ -223,6 +226,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Served => own_server::picked(model, out, &value),
         PickerKind::Provider => models::provider_chosen(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),
+        PickerKind::Checkout => checkout::chosen(model, out, &value),
         PickerKind::Modes => mode::choose(model, out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
         PickerKind::Inbox => approvals::chosen(model, &value),

@@ -1,5 +1,6 @@
 //! What covers the screen. A modal that opened by itself is inert until the keys have been quiet.
 
+use crate::app::window::talk::AskedId;
 use crate::policy::{ApprovalId, Preview};
 use crate::protocol::QuestionId;
 use crate::store::SessionRow;
@@ -300,6 +301,8 @@ pub enum PickerKind {
     Toolsets,
     Backends,
     Modes,
+    /// Another session works in the same checkout.
+    Checkout,
     Permissions,
     Inbox,
     History,
@@ -390,6 +393,10 @@ pub enum ConfirmThen {
     ReadSession(crate::protocol::SessionId),
     KillProcess(crate::exec::ProcessId),
     Rewind(crate::protocol::RewindOrder),
+    /// Do what a command of an agent asks of this window.
+    Allow(AskedId, Box<crate::protocol::WindowRequest>),
+    /// Refuse it.
+    Refuse(AskedId),
     /// Take a rule back.
     Revoke(Box<super::permissions::RuleRow>),
 }

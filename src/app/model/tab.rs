@@ -40,6 +40,8 @@ pub struct Tab {
     pub copying: Option<Copying>,
     /// The folder it was opened in, until its session says another.
     pub cwd: String,
+    /// Who else works in the checkout of its session.
+    pub neighbours: Option<Neighbours>,
     /// The mode that was left for plan mode by a command.
     pub before_plan: Option<Mode>,
     /// The turn was stopped for the first queued prompt, which follows it.
@@ -48,6 +50,15 @@ pub struct Tab {
     pub queue_selected: usize,
     /// A prompt that was handed to the agent and is not durable yet.
     pub sent: Option<Sent>,
+}
+
+/// Other sessions in which something was said, in the same checkout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbours {
+    /// Its top folder.
+    pub checkout: String,
+    /// What the sessions are called.
+    pub names: Vec<String>,
 }
 
 /// Counts up within a run of the program.

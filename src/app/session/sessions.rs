@@ -2,7 +2,7 @@
 
 mod excerpt;
 
-use super::{items, queue, rewind, tabs, turn};
+use super::{checkout, items, queue, rewind, tabs, turn};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::effect::{Effect, LoadRequest};
@@ -77,6 +77,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     }
     out.push(Effect::Load(LoadRequest::Knowledge));
     sidebar::look_again(model, out);
+    checkout::look(model, out);
     queue::send_next(model, out);
 }
 

@@ -4,7 +4,7 @@ mod routing;
 
 pub use routing::{each, of, process, store};
 
-use super::{queue, sessions, turn};
+use super::{checkout, queue, sessions, turn};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{composer, drafts};
 use crate::app::lists::pickers;
@@ -54,6 +54,7 @@ impl Tab {
             copy_mode: None,
             copying: None,
             cwd,
+            neighbours: None,
             before_plan: None,
             sends_after_stop: false,
             queue_selected: 0,
@@ -127,8 +128,18 @@ pub fn clear(model: &mut Model, out: &mut Vec<Effect>) {
     begin(model, out, Opens::Cleared, true);
 }
 
+/// A new session in another folder, in the place of the one in view.
+pub fn open_in(model: &mut Model, out: &mut Vec<Effect>, folder: String) {
+    begin_in(model, out, Opens::Cleared, true, folder);
+}
+
 fn begin(model: &mut Model, out: &mut Vec<Effect>, opens: Opens, replaces: bool) {
-    let mut tab = fresh(model, sessions::cwd(model).to_owned());
+    let folder = sessions::cwd(model).to_owned();
+    begin_in(model, out, opens, replaces, folder);
+}
+
+fn begin_in(model: &mut Model, out: &mut Vec<Effect>, opens: Opens, replaces: bool, folder: String) {
+    let mut tab = fresh(model, folder);
     tab.opening = true;
     tab.from = Some(From { tab: model.tab.id, replaces });
     let (id, cwd, parent) = (tab.id, tab.cwd.clone(), model.tab.of.clone());
@@ -250,6 +261,7 @@ fn entered(model: &mut Model, out: &mut Vec<Effect>) {
     sidebar::look_again(model, out);
     out.push(Effect::Load(LoadRequest::Knowledge));
     sessions::window_title(model, out);
+    checkout::look(model, out);
 }
 
 /// Closes the tab in view; what runs in it is asked about.

@@ -1,6 +1,6 @@
 //! The turn as the screen knows it: sending, queueing, steering, stopping, and what follows its end.
 
-use super::{items, queue, sessions};
+use super::{checkout, items, queue, sessions};
 use crate::app::effect::Effect;
 use crate::app::input::{composer, drafts, focus, history, paste, slash};
 use crate::app::model::transcript::{Cell, CellKind, Position};
@@ -119,6 +119,9 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         return;
     }
     if !text.trim_start().starts_with('!') && !has_model(model) {
+        return;
+    }
+    if checkout::asks(model) {
         return;
     }
     let images = std::mem::take(&mut model.tab.composer.images);

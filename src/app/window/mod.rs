@@ -7,4 +7,5 @@ pub mod notices;
 pub mod quitting;
 pub mod settings;
 pub mod sidebar;
+pub mod talk;
 pub mod wake;

@@ -1,6 +1,6 @@
 //! Keys and pastes for the topmost modal, and the plain ones: text, yes or no, one line of input.
 
-use super::quitting;
+use super::{quitting, talk};
 use crate::app::action::Action;
 use crate::app::approvals::{answers, choices, inert, mode, permissions, policy_changed};
 use crate::app::effect::{Effect, LoadRequest, ServerOrder};
@@ -201,6 +201,8 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::ReadSession(id) => out.push(Effect::Load(LoadRequest::ReadSession { id })),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
+        ConfirmThen::Allow(id, request) => talk::allowed(model, out, id, *request),
+        ConfirmThen::Refuse(id) => talk::refused(out, id),
         ConfirmThen::Revoke(row) => permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }

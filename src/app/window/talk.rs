@@ -9,7 +9,7 @@ use crate::app::session::tabs;
 use crate::protocol::{SessionId, WindowRequest, WindowSays};
 
 /// Counts up within a run of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AskedId(pub u64);
 
 /// What is said to a request.
@@ -104,7 +104,8 @@ mod tests {
         assert!(matches!(words(&update(&mut model, 1, Msg::Window(AskedId(2), nowhere, None)))[..], [Word::Refuse(_)]));
         tabs::show(&mut model, &mut Vec::new(), shown);
 
-        for (keys, want) in [("y<ret>", Word::Done), ("<ret>", Word::Refuse("the user of that window refused".into()))] {
+        for (keys, want) in [("y<ret>", Word::Done), ("<ret>", Word::Refuse("the user of that window refused".into()))]
+        {
             tabs::show(&mut model, &mut Vec::new(), shown);
             let command = Some("python3 steer.py".to_owned());
             let effects = update(&mut model, 10_000, Msg::Window(AskedId(3), focus.clone(), command));

@@ -21,6 +21,7 @@ pub(in crate::engine) struct Board(Mutex<BTreeMap<SessionId, Row>>);
 struct Row {
     title: Option<String>,
     cwd: String,
+    used: bool,
     working: bool,
     failed: bool,
     waiting: Vec<Waiting>,
@@ -77,12 +78,18 @@ impl Board {
 impl Row {
     fn heard(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::SessionOpened { session, .. } | AgentEvent::SessionChanged(session) => {
+            AgentEvent::SessionOpened { session, items } => {
+                self.used = !items.is_empty();
+                self.title.clone_from(&session.title);
+                self.cwd.clone_from(&session.cwd);
+            }
+            AgentEvent::SessionChanged(session) => {
                 self.title.clone_from(&session.title);
                 self.cwd.clone_from(&session.cwd);
             }
             AgentEvent::TurnStarted { .. } => {
                 self.working = true;
+                self.used = true;
                 self.said.clear();
             }
             AgentEvent::ItemFinished(item) => {
@@ -146,6 +153,7 @@ impl Row {
             title: self.title.clone(),
             cwd: self.cwd.clone(),
             checkout: None,
+            used: self.used,
             state,
             waiting: self.waiting.clone(),
         }

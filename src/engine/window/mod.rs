@@ -13,8 +13,8 @@ use crate::config::Paths;
 use crate::exec;
 use crate::fs::{ensure_dir, remove};
 use crate::protocol::{
-    AgentCommand, Decision, SessionState, VERSION, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest,
-    WindowSays, WindowStatus,
+    AgentCommand, Decision, SessionId, SessionState, VERSION, WaitingId, WindowAnswer, WindowCall, WindowReply,
+    WindowRequest, WindowSays, WindowSession, WindowStatus,
 };
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -30,6 +30,9 @@ const MAX_REQUEST_BYTES: u64 = 64 * 1024;
 const REQUEST_WAIT: Duration = Duration::from_secs(5);
 /// How long a person has to look at what a command of an agent wants, and a screen to answer.
 const PERSON_WAIT: Duration = Duration::from_secs(60);
+
+/// How long another window may take to say what is open in it.
+const NEIGHBOUR_WAIT: Duration = Duration::from_millis(300);
 
 /// A request that the screen answers: it knows what is in view, and who may say yes.
 #[derive(Debug)]
@@ -145,6 +148,25 @@ impl Engine {
         let (asks, asked) = mpsc::channel(8);
         *crate::lock::lock(&self.inner.screen) = Some(asks);
         asked
+    }
+
+    /// The sessions of this home that work in the checkout of this folder, but for one: those of this process and of other
+    /// windows, in which something was said. Blocks.
+    pub fn neighbours(&self, session: &SessionId, cwd: &Path) -> Option<(String, Vec<WindowSession>)> {
+        let checkout = board::checkout(cwd)?;
+        let mut found = board::placed(self.inner.board.sessions());
+        let paths = &self.base().paths;
+        for (_, socket) in windows(paths) {
+            // A window that does not answer can't be known.
+            if let Ok(WindowReply::Sessions(theirs)) = call(paths, &socket, WindowRequest::List, Some(NEIGHBOUR_WAIT)) {
+                found.extend(theirs);
+            }
+        }
+        let there = |other: &WindowSession| {
+            other.used && other.session != *session && other.checkout.as_ref() == Some(&checkout)
+        };
+        found.retain(there);
+        Some((checkout, found))
     }
 
     async fn answer(&self, request: WindowRequest, by: Option<String>) -> WindowReply {

@@ -131,6 +131,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
         PickerKind::Skin | PickerKind::Theme => "No skins found",
         PickerKind::Backends => "No backends",
+        PickerKind::Checkout => "No such choice",
         PickerKind::Modes => "No such mode",
         PickerKind::Tabs => "No tab fits",
         PickerKind::Palette | PickerKind::Help => "No commands",
