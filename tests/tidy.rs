@@ -360,7 +360,7 @@ const TOOL_NAMES: &[(&str, &str)] = &[
     // The same words for something else.
     ("app/action.rs", "`/todo`, another name of `/plan`"),
     ("backends/modal.rs", "a terminal, and no pipes"),
-    ("config/held/shown.rs", "a section of the configuration"),
+    ("config/policy_files/shown.rs", "a section of the configuration"),
     ("config/keymap.rs", "a context of keys"),
     ("config/theme/file.rs", "a section of a theme"),
     ("llm/text_calls.rs", "a fence that models write around a call"),

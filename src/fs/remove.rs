@@ -95,7 +95,9 @@ pub fn file(kind: File, home: &Path, path: &Path) -> Result<bool, RemoveError> {
     let Some(folder) = at.walk(&home, &inside)? else { return Ok(false) };
     let name = path.file_name().unwrap_or_default();
     let Some(about) = at.look(&folder, name)? else { return Ok(false) };
-    if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+    let is_socket = |name: &OsStr| kind == File::Window && name.as_bytes().ends_with(b".sock");
+    let kept_as = if is_socket(name) { FileType::Socket } else { FileType::RegularFile };
+    if FileType::from_raw_mode(about.st_mode) != kept_as {
         return Err(at.not_ours("it is not a regular file"));
     }
     if kind == File::ShellState {

@@ -186,7 +186,7 @@ fn known_secrets_reach_neither_model_nor_disk_nor_export() {
         for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
                 folders.push(path);
-            } else if !path.ends_with(".env") {
+            } else if path.is_file() && !path.ends_with(".env") {
                 kept.push((path.display().to_string(), std::fs::read(&path).unwrap()));
             }
         }

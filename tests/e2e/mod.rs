@@ -42,6 +42,7 @@ mod story;
 mod stranger;
 mod suspend;
 mod tabs;
+mod talk;
 mod terminal;
 mod trust;
 mod waits;

@@ -56,7 +56,7 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>, word: &str) {
             model.tab.before_plan = Some(before).filter(|before| *before != Mode::Plan).or(model.tab.before_plan);
             set(model, out, mode);
         }
-        _ => set(model, out, mode),
+        (Mode::Review | Mode::Ask | Mode::Auto, _) => set(model, out, mode),
     }
 }
 
@@ -94,7 +94,7 @@ pub fn set(model: &mut Model, out: &mut Vec<Effect>, mode: Mode) {
         }
         (Mode::Auto, Some(Some(reviewer))) => (Level::Info, format!("{reviewer} approves low-risk commands")),
         (Mode::Yolo, _) => (Level::Warning, format!("{} in this session", mode.about())),
-        _ => (Level::Info, mode.about().to_owned()),
+        (Mode::Plan | Mode::Review | Mode::Ask | Mode::Auto, _) => (Level::Info, mode.about().to_owned()),
     };
     model.notices.about(model.now, level, About::Setting("mode"), format!("{}: {about}", mode.word()));
 }

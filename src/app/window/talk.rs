@@ -108,9 +108,9 @@ mod tests {
         {
             tabs::show(&mut model, &mut Vec::new(), shown);
             let command = Some("python3 steer.py".to_owned());
-            let effects = update(&mut model, 10_000, Msg::Window(AskedId(3), focus.clone(), command));
+            let effects = update(&mut model, at, Msg::Window(AskedId(3), focus.clone(), command));
             assert_eq!((words(&effects), model.tab.id), (vec![], shown), "nothing happens before a yes");
-            assert_eq!(words(&script_at(&mut model, 20_000, keys)), [want]);
+            assert_eq!(words(&script_at(&mut model, at + 5_000, keys)), [want]);
         }
         assert_eq!(model.tab.id, shown);
     }
