@@ -104,8 +104,8 @@ mod tests {
         assert!(matches!(words(&update(&mut model, 1, Msg::Window(AskedId(2), nowhere, None)))[..], [Word::Refuse(_)]));
         tabs::show(&mut model, &mut Vec::new(), shown);
 
-        for (keys, want) in [("y<ret>", Word::Done), ("<ret>", Word::Refuse("the user of that window refused".into()))]
-        {
+        let no = Word::Refuse("the user of that window refused".into());
+        for (at, keys, want) in [(10_000, "y<ret>", Word::Done), (20_000, "<ret>", no)] {
             tabs::show(&mut model, &mut Vec::new(), shown);
             let command = Some("python3 steer.py".to_owned());
             let effects = update(&mut model, at, Msg::Window(AskedId(3), focus.clone(), command));
