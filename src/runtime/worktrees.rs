@@ -33,7 +33,7 @@ pub async fn made(checkout: String) -> Result<(String, String), String> {
 
 fn make(checkout: &Path, stamp: &str) -> Result<(String, String), String> {
     let until = Instant::now() + CHECKOUT;
-    let name = checkout.file_name().ok_or("this checkout has no folder beside it")?.to_string_lossy();
+    let name = checkout.file_name().ok_or("this folder has no name")?.to_string_lossy();
     let (branch, folder) = (format!("hermes/{stamp}"), checkout.with_file_name(format!("{name}-{stamp}")));
     let repo = Repo::of(checkout, until).map_err(|error| error.to_string())?;
     let args = ["worktree", "add", "-b", &branch, "--"].map(PathBuf::from);

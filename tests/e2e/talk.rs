@@ -81,13 +81,13 @@ fn a_window_is_listed_asked_answered_and_brought_to_the_front() {
 fn what_a_command_of_an_agent_asks_of_a_window_needs_a_yes() {
     let hermes = env!("CARGO_BIN_EXE_hermes");
     // It drops the mark and its parents: it is known all the same.
-    let hidden =
-        format!("setsid -f env -i HOME=$HOME HERMES_HOME=$HERMES_HOME {hermes} windows --json > listed; echo went");
     let mock = Mock::start(vec![
-        Step::Calls(String::new(), vec![call("terminal", json!({ "command": hidden }))]),
+        Step::Calls(String::new(), vec![call("terminal", json!({ "command": "sh ./look.sh" }))]),
         Step::Text("done".into()),
     ]);
     let home = Home::with(&mock, "approvals: {mode: yolo}\n");
+    let script = format!("setsid -f env -i HOME=$HOME HERMES_HOME=$HERMES_HOME {hermes} windows --json > listed\necho went\n");
+    std::fs::write(home.project().join("look.sh"), script).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
     until("the window can be found", || sessions(&home).len() == 1);

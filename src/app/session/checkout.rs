@@ -49,7 +49,7 @@ pub fn asks(model: &mut Model) -> bool {
     };
     let items = vec![
         item("Go on here", "both change the same files", GO_ON),
-        item("Work in a worktree", "a new branch from the last commit, in a folder beside this one", WORKTREE),
+        item("Work in a worktree", "a new branch from the last commit, in a folder next to this one", WORKTREE),
         item("Change nothing", "plan mode: reads and proposes", READ_ONLY),
     ];
     let title = format!("{who} in {} too", model.shown_folder(&found.checkout));
