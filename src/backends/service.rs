@@ -126,12 +126,12 @@ impl Service {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let mut reply = request.send().await.map_err(|error| self.told(&error))?;
+        let mut reply = request.send().await.map_err(|error| self.error_text(&error))?;
         let status = reply.status().as_u16();
         let after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let again = after.filter(|_| status == 429).map(Duration::from_secs);
         let mut bytes = Vec::new();
-        while let Some(chunk) = reply.chunk().await.map_err(|error| self.told(&error))? {
+        while let Some(chunk) = reply.chunk().await.map_err(|error| self.error_text(&error))? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_ANSWER_BYTES {
                 return Err(format!("{} answered with more than {MAX_ANSWER_BYTES} bytes", self.base));
@@ -141,7 +141,7 @@ impl Service {
     }
 
     /// Why there was no answer. The address stands in it once, without what follows the path.
-    fn told(&self, error: &reqwest::Error) -> String {
+    fn error_text(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
             return format!("{} timed out", self.base);
         }

@@ -272,8 +272,8 @@ pub fn again_after(tries: u32) -> Duration {
 }
 
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {
-    let headers =
-        wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
+    let headers = wire::headers(endpoint)
+        .map_err(|detail| errors::provider_error(endpoint, ErrorKind::BadRequest, None, &detail))?;
     let url = endpoint.models_url();
     let asked = http.to(&url)?.get(&url).headers(headers).timeout(LIST_TIMEOUT).send().await;
     let response = asked.map_err(|error| errors::network(endpoint, &error))?;
@@ -282,7 +282,7 @@ async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderEr
     if !status.is_success() {
         return Err(errors::refused(endpoint, status.as_u16(), &head, &body));
     }
-    parse_list(&body).ok_or_else(|| errors::told(endpoint, ErrorKind::Malformed, None, "no list of models"))
+    parse_list(&body).ok_or_else(|| errors::provider_error(endpoint, ErrorKind::Malformed, None, "no list of models"))
 }
 
 /// `{"data": […]}`, `{"models": […]}` or a bare list; of each entry whatever the provider tells.
