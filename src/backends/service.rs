@@ -16,7 +16,7 @@ const ANSWER: Duration = Duration::from_secs(90);
 /// Bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Pauses before a question that changes nothing is asked again.
-const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
 
 /// How long a service may have us wait that has too much to do.
 const BUSY: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl Service {
     /// # Errors
     /// When there is no answer.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, String> {
-        for pause in AGAIN {
+        for pause in RETRY_PAUSES {
             match self.ask(Method::GET, path, None) {
                 Ok(answer) if answer.status < 500 && (answer.status != 429 || answer.again.is_some()) => {
                     return Ok(answer);

@@ -11,8 +11,9 @@ use crate::protocol::{AgentCommand, AssistantBody, Body, Level, NoteKind, Origin
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a first turn waits for plugins that are starting: a person, a script.
+/// How long the first turn of a person waits for plugins that are starting.
 const PLUGINS_LIMIT_PERSON: Duration = Duration::from_millis(1500);
+/// How long that of a script waits.
 const PLUGINS_LIMIT_SCRIPT: Duration = Duration::from_secs(15);
 /// How long leaving waits for hooks; the program itself waits three seconds for all.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);

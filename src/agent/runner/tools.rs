@@ -159,7 +159,8 @@ impl Runner {
                 Some(_) => {}
             }
         }
-        changes.extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
+        changes
+            .extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
         let more = changes.len().saturating_sub(MAX_CHANGES);
         changes.truncate(MAX_CHANGES);
         if more > 0 {
