@@ -42,7 +42,7 @@ struct State {
     /// What the changed files forbid beyond what they did.
     stricter: Arc<Stricter>,
     /// What the person was told last.
-    told: Vec<PolicyChange>,
+    reported: Vec<PolicyChange>,
 }
 
 impl PolicySnapshot {
@@ -57,12 +57,12 @@ impl PolicySnapshot {
     #[must_use]
     pub fn another(&self) -> Arc<Self> {
         let new = Self::new(self.paths.clone(), Arc::clone(&self.sources), &self.all);
-        self.told_to(&new);
+        self.share_with(&new);
         new
     }
 
     /// What this one knows of the files counts for `other`, too.
-    pub fn told_to(&self, other: &Self) {
+    pub fn share_with(&self, other: &Self) {
         if std::ptr::eq(self, other) {
             return;
         }
@@ -116,11 +116,11 @@ impl PolicySnapshot {
     /// The changes, when they are others than those that were told last; none any more is news, too. Blocks.
     pub fn news(&self) -> Option<Vec<PolicyChange>> {
         let mut state = self.looked();
-        if state.told == state.changes {
+        if state.reported == state.changes {
             return None;
         }
-        state.told = state.changes.clone();
-        Some(state.told.clone())
+        state.reported = state.changes.clone();
+        Some(state.reported.clone())
     }
 
     /// This version is known, and what the session read before goes on to hold. False when it is no longer the one on disk.

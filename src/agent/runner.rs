@@ -78,7 +78,7 @@ impl Newest {
     /// A session took this configuration, and knows the policy like this.
     fn took(&self, loaded: &Arc<Loaded>, policy: &PolicySnapshot) {
         *lock(&self.loaded) = Arc::clone(loaded);
-        policy.told_to(&self.policy);
+        policy.share_with(&self.policy);
     }
 }
 
@@ -94,7 +94,7 @@ enum Happened {
     SaveStream,
     Process(Notice),
     Model(ModelAnswer),
-    Told(crate::plugins::PluginNotice),
+    PluginNotice(crate::plugins::PluginNotice),
 }
 
 /// A model call in flight.
@@ -179,7 +179,7 @@ pub struct Runner {
     /// The session is being left: nothing new begins in it.
     leaving: bool,
     /// Rows of hooks and news of plugins.
-    told: mpsc::Receiver<crate::plugins::PluginNotice>,
+    plugin_notices: mpsc::Receiver<crate::plugins::PluginNotice>,
     /// Orders that came while a hook was waited for.
     held: std::collections::VecDeque<AgentCommand>,
     /// The hooks of the session's start; their words go with its first prompt.
@@ -276,7 +276,7 @@ impl Runner {
         let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
         Self {
             notices: deps.exec.notices_of(&id.0),
-            told: deps.extensions.listen(&id.0),
+            plugin_notices: deps.extensions.listen(&id.0),
             session: Session::new(&deps, &spec, id, mode),
             held: std::collections::VecDeque::new(),
             greeting: None,
@@ -348,7 +348,7 @@ impl Runner {
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
                 Happened::Model(answer) => self.answered(answer).await,
-                Happened::Told(told) => self.extension_told(told).await,
+                Happened::PluginNotice(notice) => self.on_plugin_notice(notice).await,
             }
         }
         if let Some(asking) = self.asking.take() {
@@ -362,7 +362,7 @@ impl Runner {
 
     /// Waits for whatever comes first.
     async fn next(&mut self) -> Happened {
-        if let Some(held) = self.held() {
+        if let Some(held) = self.next_held() {
             return held;
         }
         let wait = self.wait;
@@ -382,7 +382,7 @@ impl Runner {
                 // Room may have come; an empty delta flushes.
                 Happened::Delta(Delta::Text(String::new()))
             }
-            Some(told) = self.told.recv() => Happened::Told(told),
+            Some(notice) = self.plugin_notices.recv() => Happened::PluginNotice(notice),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
             Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
         }
@@ -437,7 +437,7 @@ impl Runner {
     async fn process_notice(&mut self, notice: Notice) {
         let (Notice::Completed { id, .. } | Notice::Matched { id, .. }) = &notice;
         if matches!(notice, Notice::Completed { .. }) {
-            self.process_ended(&id.0, &super::situation::told(&notice));
+            self.process_ended(&id.0, &super::situation::notice_text(&notice));
         }
         // The model has seen its end already, or there is nobody to go on for.
         if self.deps.exec.is_consumed(id) || !self.spec.answers.is_person() {
@@ -445,9 +445,9 @@ impl Runner {
         }
         let (Notice::Completed { command, .. } | Notice::Matched { command, .. }) = &notice;
         let cwd = lock(&self.session.cwd).clone();
-        let told = self.gate.heard(command, &cwd, super::situation::told(&notice));
+        let text = self.gate.heard(command, &cwd, super::situation::notice_text(&notice));
         let by_hand = matches!(&notice, Notice::Completed { exit, .. } if exit.reason == ExitReason::Killed);
-        let said = Said::program(told, super::situation::gist(&notice));
+        let said = Said::program(text, super::situation::gist(&notice));
         if self.turn.is_running() {
             self.feed(Input::Steered(said)).await;
         } else if by_hand {

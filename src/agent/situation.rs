@@ -66,7 +66,7 @@ pub fn describe(situation: &Situation<'_>) -> String {
 }
 
 /// A notice about a process as the model reads it (as Python Hermes has it).
-pub fn told(notice: &Notice) -> String {
+pub fn notice_text(notice: &Notice) -> String {
     match notice {
         Notice::Completed { id, command, exit, tail, .. } => {
             let how = match exit.reason {

@@ -25,7 +25,7 @@ pub fn judged(
 }
 
 /// A verdict in words: what, why, by which rules.
-pub fn told(decided: &Decided) -> String {
+pub fn explanation(decided: &Decided) -> String {
     let mut out = format!("{}\n", decided.verdict.name());
     for why in decided.verdict.reasons() {
         out.push_str(&format!("  {}: {}\n", why.effect, why.text));

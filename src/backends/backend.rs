@@ -188,7 +188,7 @@ pub trait Backend: Send + Sync {
     }
 
     /// Why it does not answer any more and what comes next, asked of whoever keeps it; `None` when it seems to be there.
-    fn gone(&self) -> Option<String>;
+    fn why_gone(&self) -> Option<String>;
 
     /// Ends all that runs there, because nothing there can be reached any more; what was done and what comes next. `None`
     /// where that is not ours to do.

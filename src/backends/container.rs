@@ -354,7 +354,7 @@ impl Backend for Container {
         Ok(known.iter().any(|(_, state)| runs(state) || is_paused(state)))
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         let name = self.name()?;
         match self.engine.run(&["inspect", "-f", "{{.State.Status}} {{.State.OOMKilled}}", &name], WORD) {
             Err(_) => {

@@ -288,7 +288,7 @@ impl Backend for Daytona {
         Ok(known.is_some_and(|sandbox| sandbox["state"] == "started"))
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         let (id, name) = lock(&self.in_use).as_ref().map(|in_use| (in_use.id.clone(), in_use.name.clone()))?;
         match self.look(&id) {
             Ok(None) => {

@@ -78,9 +78,9 @@ pub trait Files: Send + Sync {
 }
 
 /// Files over this go over a client of their own: the link stays free for others.
-const LARGE: u64 = 256 * 1024;
+const LARGE_FROM_BYTES: u64 = 256 * 1024;
 /// How long a large file may take.
-const LONG: Duration = Duration::from_secs(600);
+const LARGE_FILE_LIMIT: Duration = Duration::from_secs(600);
 
 /// Puts `$L` bytes of standard input in place of `$p`, by the name `$t` until they are whole. Nobody can have made that
 /// name before, nobody else reads what the old file kept from them or the mode `$M` keeps from them, and an end of input that comes too early (a connection
@@ -183,8 +183,8 @@ impl Files for Remote {
         }
         // What has no size (of the kernel) is read as far as it goes.
         let script = Script::new("cat -- ").word(path);
-        if about.len <= LARGE {
-            let limit = usize::try_from(most.max(LARGE)).unwrap_or(usize::MAX);
+        if about.len <= LARGE_FROM_BYTES {
+            let limit = usize::try_from(most.max(LARGE_FROM_BYTES)).unwrap_or(usize::MAX);
             let answer = self.ask(&script.add(" 2>/dev/null"), ANSWER_LIMIT, limit).map_err(|error| gone(&error))?;
             return match answer.code {
                 0 => Ok(answer.out),
@@ -192,21 +192,21 @@ impl Files for Remote {
             };
         }
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
-        let (code, out, words) = self.apart(&script, &[], OutputLimit::All(limit), LONG)?;
+        let (code, out, words) = self.apart(&script, &[], OutputLimit::All(limit), LARGE_FILE_LIMIT)?;
         if code == 0 { Ok(out) } else { Err(said(&words)) }
     }
 
     fn write_as(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
         lock(&self.looked).forget();
         let base64 = self.facts().map_err(|error| gone(&error))?.has("base64");
-        if bytes.len() as u64 <= LARGE && base64 {
+        if bytes.len() as u64 <= LARGE_FROM_BYTES && base64 {
             let text = base64::engine::general_purpose::STANDARD.encode(bytes);
             let place = place("h_place() {\n", path, bytes.len(), mode).add("}\nbase64 -d <<'END_' | (h_place)\n");
             let whole = place.add(&text).add("\nEND_\n");
             return self.small(&whole).map(|_| ());
         }
         let (code, out, words) =
-            self.apart(&place("", path, bytes.len(), mode), bytes, OutputLimit::Last(2048), LONG)?;
+            self.apart(&place("", path, bytes.len(), mode), bytes, OutputLimit::Last(2048), LARGE_FILE_LIMIT)?;
         match code {
             0 => Ok(()),
             _ if out.is_empty() => Err(said(&words)),

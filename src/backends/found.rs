@@ -10,7 +10,7 @@ use crate::lock::lock;
 use std::sync::Arc;
 
 /// Bytes at the end of its output there that are told again: what was told before may not have been kept here.
-const AGAIN: u64 = 8 * 1024 * 1024;
+const RESENT_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Says what is left of it. Its number may be another process's by now: only one that was started from its folder is it.
 /// Whoever followed it before does so no more.
@@ -72,7 +72,7 @@ impl Remote {
     fn seek(self: &Arc<Self>, left: &RemoteLeftovers) -> RemoteSearch {
         let seen = format!("seen.{:08x}", fastrand::u32(..));
         let script =
-            Script::new("").set("J", &left.place.folder).set("H_S", &seen).set("A", AGAIN.to_string()).add(FIND);
+            Script::new("").set("J", &left.place.folder).set("H_S", &seen).set("A", RESENT_BYTES.to_string()).add(FIND);
         let asked = self.facts().and_then(|facts| Ok((facts, self.ask(&script, ANSWER_LIMIT, SMALL)?)));
         let (facts, said) = match asked {
             Ok(asked) => asked,

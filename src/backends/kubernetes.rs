@@ -117,7 +117,7 @@ impl Kubernetes {
         }
     }
 
-    fn held(&self) -> Option<String> {
+    fn pod_name(&self) -> Option<String> {
         lock(&self.pod).clone()
     }
 }
@@ -129,7 +129,7 @@ impl Backend for Kubernetes {
 
     fn start(&self) -> Result<(), PlaceError> {
         let runs = |pod: String| self.phase(&pod).is_ok_and(|phase| phase == "Running");
-        if self.held().is_some_and(runs) {
+        if self.pod_name().is_some_and(runs) {
             return Ok(());
         }
         let unreachable = |why: String| PlaceError::unreachable(&self.traits.label, why);
@@ -147,7 +147,7 @@ impl Backend for Kubernetes {
     }
 
     fn identity(&self, _: &str) -> String {
-        let words: Vec<String> = self.base.iter().cloned().chain(self.held()).collect();
+        let words: Vec<String> = self.base.iter().cloned().chain(self.pod_name()).collect();
         let container = if self.container.is_empty() { String::new() } else { format!(" {}", self.container) };
         format!("kubernetes {}{container}", words.join(" "))
     }
@@ -160,7 +160,7 @@ impl Backend for Kubernetes {
             Terminal::Output => "--quiet",
             Terminal::Full => "-it",
         });
-        command.arg(self.held().unwrap_or_default());
+        command.arg(self.pod_name().unwrap_or_default());
         if !self.container.is_empty() {
             command.args(["-c", &self.container]);
         }
@@ -173,8 +173,8 @@ impl Backend for Kubernetes {
         Ok(!self.theirs.is_empty() || running()?.is_some())
     }
 
-    fn gone(&self) -> Option<String> {
-        let pod = self.held()?;
+    fn why_gone(&self) -> Option<String> {
+        let pod = self.pod_name()?;
         let next = if self.theirs.is_empty() { "the next command creates a new one" } else { "restart it" };
         match self.phase(&pod) {
             Ok(phase) if phase == "Running" => None,
@@ -184,7 +184,7 @@ impl Backend for Kubernetes {
     }
 
     fn stop(&self) -> Result<(), String> {
-        if let Some(pod) = self.held().filter(|_| self.theirs.is_empty()) {
+        if let Some(pod) = self.pod_name().filter(|_| self.theirs.is_empty()) {
             self.delete(&pod);
         }
         Ok(())

@@ -130,7 +130,7 @@ impl Modal {
     fn word(&self, python: &OsString, bridge: &Path, words: &[&str], time: Duration) -> Result<Value, String> {
         let mut all: Vec<OsString> = vec![bridge.into()];
         all.extend(words.iter().map(OsString::from));
-        let said = self.programs.run(&python.to_string_lossy(), &all, time).map_err(|why| told(&why))?;
+        let said = self.programs.run(&python.to_string_lossy(), &all, time).map_err(|why| error_text(&why))?;
         let last = said.lines().next_back().unwrap_or_default();
         serde_json::from_str(last).map_err(|_| format!("unexpected output from its package: {last}"))
     }
@@ -231,7 +231,7 @@ fn interpreter(script: &Path) -> Option<OsString> {
 }
 
 /// What the package's error means, with what to do.
-fn told(why: &str) -> String {
+fn error_text(why: &str) -> String {
     let (kind, words) = why.split_once(": ").unwrap_or(("", why));
     match kind {
         "AuthError" => format!("the service rejected the token ({words}): run `modal setup`, or check MODAL_TOKEN_ID"),
@@ -299,7 +299,7 @@ impl Backend for Modal {
         Ok(said["found"] == true)
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         let in_use = self.in_use()?;
         match self.is_running(&in_use) {
             Ok(true) => None,
@@ -368,7 +368,7 @@ mod tests {
             ("ModuleNotFoundError: No module named 'modal'", "pipx install modal"),
             ("something else", "something else"),
         ] {
-            assert!(told(why).contains(word), "{}", told(why));
+            assert!(error_text(why).contains(word), "{}", error_text(why));
         }
     }
 }

@@ -286,7 +286,7 @@ impl Backend for Broken {
         Command::new("false")
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         Some(self.error.to_string())
     }
 

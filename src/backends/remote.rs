@@ -284,11 +284,11 @@ impl Remote {
     fn broke(&self, open: &mut Open) {
         open.link = None;
         self.breaks.fetch_add(1, Ordering::Relaxed);
-        *lock(&self.why) = self.backend.gone();
+        *lock(&self.why) = self.backend.why_gone();
     }
 
     fn connect(&self, open: &mut Open) -> Result<Arc<Facts>, PlaceError> {
-        let why = |error: LinkError| PlaceError::unreachable(self.label(), told(&error));
+        let why = |error: LinkError| PlaceError::unreachable(self.label(), link_error_text(&error));
         // What is given up half made need not stay either.
         open.is_made = true;
         self.backend.start()?;
@@ -329,7 +329,7 @@ impl Remote {
             };
             self.broke(&mut open);
             if fresh || !matches!(error, LinkError::Ended(_)) {
-                let why = self.why().unwrap_or_else(|| told(&error));
+                let why = self.why().unwrap_or_else(|| link_error_text(&error));
                 return Err(PlaceError::RemoteLost { place: self.label().to_owned(), why });
             }
             fresh = true;
@@ -425,7 +425,7 @@ impl Remote {
 }
 
 /// An error of the link with what to do, where that is known.
-fn told(error: &LinkError) -> String {
+fn link_error_text(error: &LinkError) -> String {
     let text = error.to_string();
     let remedy = match &*text {
         text if text.contains("Permission denied") => "log in once manually, or set terminal.ssh_key",

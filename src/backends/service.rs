@@ -16,7 +16,7 @@ const ANSWER: Duration = Duration::from_secs(90);
 /// Bytes of an answer.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Pauses before a question that changes nothing is asked again.
-const AGAIN: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(300), Duration::from_millis(1200)];
 
 /// How long a service may have us wait that has too much to do.
 const BUSY: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl Service {
     /// # Errors
     /// When there is no answer.
     pub(crate) fn get(&self, path: &str) -> Result<Answer, String> {
-        for pause in AGAIN {
+        for pause in RETRY_PAUSES {
             match self.ask(Method::GET, path, None) {
                 Ok(answer) if answer.status < 500 && (answer.status != 429 || answer.again.is_some()) => {
                     return Ok(answer);
@@ -126,12 +126,12 @@ impl Service {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let mut reply = request.send().await.map_err(|error| self.told(&error))?;
+        let mut reply = request.send().await.map_err(|error| self.error_text(&error))?;
         let status = reply.status().as_u16();
         let after = reply.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let again = after.filter(|_| status == 429).map(Duration::from_secs);
         let mut bytes = Vec::new();
-        while let Some(chunk) = reply.chunk().await.map_err(|error| self.told(&error))? {
+        while let Some(chunk) = reply.chunk().await.map_err(|error| self.error_text(&error))? {
             bytes.extend_from_slice(&chunk);
             if bytes.len() > MAX_ANSWER_BYTES {
                 return Err(format!("{} answered with more than {MAX_ANSWER_BYTES} bytes", self.base));
@@ -141,7 +141,7 @@ impl Service {
     }
 
     /// Why there was no answer. The address stands in it once, without what follows the path.
-    fn told(&self, error: &reqwest::Error) -> String {
+    fn error_text(&self, error: &reqwest::Error) -> String {
         if error.is_timeout() {
             return format!("{} timed out", self.base);
         }

@@ -137,7 +137,7 @@ impl Backend for Singularity {
         command
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         let name = self.name()?;
         let gone = || format!("its instance {name} was stopped outside Hermes; the next command restarts it");
         (!self.runs(&name)).then(gone)

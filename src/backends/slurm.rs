@@ -198,7 +198,7 @@ impl Backend for Slurm {
         command
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         let job = self.allocation()?;
         let next = "the next command requests a new one";
         match self.state(&job) {

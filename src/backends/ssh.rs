@@ -128,7 +128,7 @@ impl Backend for Ssh {
         Ok(true)
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         None
     }
 

@@ -141,14 +141,14 @@ pub fn index(skills: &[Skill]) -> String {
         for skill in skills {
             let dir =
                 skill.path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy()).unwrap_or_default();
-            out.push_str(&format!("\n- {dir}: {}", told(skill, &dir)));
+            out.push_str(&format!("\n- {dir}: {}", index_text(skill, &dir)));
         }
     }
     out
 }
 
 /// What the index says of a skill. One that is not the program's own may try to give orders there.
-fn told(skill: &Skill, dir: &str) -> String {
+fn index_text(skill: &Skill, dir: &str) -> String {
     let found = match skill.source {
         Source::Bundled => Vec::new(),
         Source::Own | Source::External => threats::scan(&skill.description, Scope::Context),

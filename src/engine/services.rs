@@ -22,9 +22,9 @@ use tokio::sync::mpsc;
 
 /// How long a command waits for plugins that are starting.
 const PLUGINS_LIMIT: Duration = Duration::from_secs(15);
-/// How long leaving another machine may take before a line says what is waited for, and how long it may take at all: a
-/// service keeps what is in its sandbox.
+/// How long leaving another machine may take before a line says what is waited for.
 const LEAVE_NOTICE_AFTER: Duration = Duration::from_secs(1);
+/// How long it may take at all: a service keeps what is in its sandbox.
 const LEAVE_LIMIT: Duration = Duration::from_secs(120);
 
 /// The handles. Cheap to clone.

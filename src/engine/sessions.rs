@@ -75,10 +75,10 @@ impl Engine {
             }
         });
         let (engine, session, left) = (self.clone(), id.clone(), backends.clone());
-        let mut told = handle.events;
+        let mut from_agent = handle.events;
         let task = tokio::spawn(async move {
             let events = engine.inner.sessions.events.clone();
-            while let Some(event) = told.recv().await {
+            while let Some(event) = from_agent.recv().await {
                 engine.inner.board.heard(&session, &event);
                 // Nobody watches any more: the session goes on to its end all the same.
                 let _ = events.send(SessionEvent { session: session.clone(), event: Some(event) }).await;

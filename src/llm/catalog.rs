@@ -263,17 +263,19 @@ fn passes(error: &ProviderError) -> bool {
     }
 }
 
-/// First and longest wait before a list that could not be had is asked for again.
-const AGAIN: (Duration, Duration) = (Duration::from_secs(5 * 60), Duration::from_secs(2 * 3600));
+/// The first wait before a list that could not be had is asked for again.
+const FIRST_RETRY_WAIT: Duration = Duration::from_secs(5 * 60);
+/// The longest one.
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(2 * 3600);
 
 /// The wait before the n-th try after a failed one, counted from 0: 5 min, 10 min, 20 min … 2 h.
 pub fn again_after(tries: u32) -> Duration {
-    AGAIN.0.saturating_mul(1 << tries.min(16)).min(AGAIN.1)
+    FIRST_RETRY_WAIT.saturating_mul(1 << tries.min(16)).min(MAX_RETRY_WAIT)
 }
 
 async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderError> {
-    let headers =
-        wire::headers(endpoint).map_err(|detail| errors::told(endpoint, ErrorKind::BadRequest, None, &detail))?;
+    let headers = wire::headers(endpoint)
+        .map_err(|detail| errors::provider_error(endpoint, ErrorKind::BadRequest, None, &detail))?;
     let url = endpoint.models_url();
     let asked = http.to(&url)?.get(&url).headers(headers).timeout(LIST_TIMEOUT).send().await;
     let response = asked.map_err(|error| errors::network(endpoint, &error))?;
@@ -282,7 +284,7 @@ async fn fetch(endpoint: &Endpoint, http: &Http) -> Result<Vec<Fact>, ProviderEr
     if !status.is_success() {
         return Err(errors::refused(endpoint, status.as_u16(), &head, &body));
     }
-    parse_list(&body).ok_or_else(|| errors::told(endpoint, ErrorKind::Malformed, None, "no list of models"))
+    parse_list(&body).ok_or_else(|| errors::provider_error(endpoint, ErrorKind::Malformed, None, "no list of models"))
 }
 
 /// `{"data": […]}`, `{"models": […]}` or a bare list; of each entry whatever the provider tells.

@@ -21,7 +21,7 @@ pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, bod
         Some(to) => format!("it has moved to {to}"),
         None => own_words(body).unwrap_or_else(|| format!("status {status}")),
     };
-    let mut error = told(endpoint, kind, Some(status), &detail);
+    let mut error = provider_error(endpoint, kind, Some(status), &detail);
     error.retry_after = retry_after(headers, body, Utc::now());
     error
 }
@@ -30,7 +30,8 @@ pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, bod
 pub(super) fn broke_off(endpoint: &Endpoint, code: &str, message: &str) -> ProviderError {
     let text = if message.is_empty() { code.to_owned() } else { format!("{code} {message}") };
     let status = code.parse::<u16>().ok().filter(|status| (400..600).contains(status));
-    let mut error = told(endpoint, classify(status, &text), status, if message.is_empty() { code } else { message });
+    let mut error =
+        provider_error(endpoint, classify(status, &text), status, if message.is_empty() { code } else { message });
     error.retry_after = retry_after(&HeaderMap::new(), message, Utc::now());
     error
 }
@@ -46,13 +47,13 @@ pub(super) fn network(endpoint: &Endpoint, error: &reqwest::Error) -> ProviderEr
     // The innermost cause is the plain one: `connection refused`.
     let detail = causes.pop().unwrap_or_default();
     if error.is_builder() {
-        return told(endpoint, ErrorKind::BadRequest, None, &detail);
+        return provider_error(endpoint, ErrorKind::BadRequest, None, &detail);
     }
-    told(endpoint, ErrorKind::Network, None, &detail)
+    provider_error(endpoint, ErrorKind::Network, None, &detail)
 }
 
 /// A failure with its message: who, what, and what to do.
-pub(super) fn told(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, detail: &str) -> ProviderError {
+pub(super) fn provider_error(endpoint: &Endpoint, kind: ErrorKind, status: Option<u16>, detail: &str) -> ProviderError {
     let Endpoint { name, model, key_source, .. } = endpoint;
     // Nobody chose a model yet: only the list can have been asked for.
     let model = if model.is_empty() { "its model list" } else { model.as_str() };

@@ -106,7 +106,7 @@ impl Provider for Wire {
 
 impl Wire {
     fn error(&self, kind: ErrorKind, detail: &str) -> ProviderError {
-        errors::told(&self.endpoint, kind, None, detail)
+        errors::provider_error(&self.endpoint, kind, None, detail)
     }
 
     fn fault(&self, fault: Fault) -> ProviderError {

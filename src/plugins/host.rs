@@ -133,7 +133,7 @@ impl Extensions {
         let (tell, heard) = mpsc::channel(TOLD);
         let Some(host) = &self.host else { return heard };
         // There is room: the channel is new and holds more than was kept.
-        lock(&host.unheard).drain(..).for_each(|told| drop(tell.try_send(told)));
+        lock(&host.unheard).drain(..).for_each(|notice| drop(tell.try_send(notice)));
         let mut listeners = lock(&host.listeners);
         listeners.retain(|(known, listener)| known != session && !listener.is_closed());
         listeners.push((session.to_owned(), tell));
@@ -202,15 +202,15 @@ impl Extensions {
 
 impl Host {
     /// News for the session in view.
-    pub(super) fn tell(&self, told: PluginNotice) {
+    pub(super) fn tell(&self, notice: PluginNotice) {
         let shown = lock(&self.listeners).iter().rev().find(|(_, listener)| !listener.is_closed()).cloned();
         match shown {
             // Full only when nobody reads.
-            Some((_, listener)) => drop(listener.try_send(told)),
+            Some((_, listener)) => drop(listener.try_send(notice)),
             None => {
                 let mut unheard = lock(&self.unheard);
                 if unheard.len() < TOLD {
-                    unheard.push(told);
+                    unheard.push(notice);
                 }
             }
         }

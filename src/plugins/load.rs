@@ -93,7 +93,7 @@ impl Host {
 
     /// Keeps a plugin alive and its tools published.
     fn supervise(self: &Arc<Self>, plugin: Arc<Plugin>) {
-        let (tell, mut told) = mpsc::channel(64);
+        let (tell, mut notices) = mpsc::channel(64);
         let life = Arc::clone(&plugin);
         tokio::spawn(async move { life.live(tell).await });
         let host = Arc::downgrade(self);
@@ -109,7 +109,7 @@ impl Host {
                             return;
                         }
                     }
-                    Some(said) = told.recv() => {
+                    Some(said) = notices.recv() => {
                         let Some(host) = host.upgrade() else { return };
                         host.said(&plugin, &said.method, &said.params);
                     }

@@ -92,11 +92,11 @@ pub struct Launch {
 }
 
 impl Peer {
-    /// Starts the process. `told` gets its notifications, as far as there is room.
+    /// Starts the process. `notices` gets its notifications, as far as there is room.
     ///
     /// # Errors
     /// It could not be started.
-    pub fn start(launch: &Launch, told: mpsc::Sender<PluginNotice>) -> Result<Self, String> {
+    pub fn start(launch: &Launch, notices: mpsc::Sender<PluginNotice>) -> Result<Self, String> {
         let dir: &Path = &launch.dir;
         let (child, ends) =
             Piped::spawn(&launch.program, &launch.args, &launch.env, dir).map_err(|error| error.to_string())?;
@@ -108,7 +108,7 @@ impl Peer {
             pending: Arc::clone(&pending),
             stop: stop.clone(),
             lines: lines.clone(),
-            told,
+            notices,
             say,
         };
         tokio::spawn(life.run(ends, queue));
@@ -168,7 +168,7 @@ impl Peer {
     }
 
     /// Comes back when the process is no longer there.
-    pub async fn gone(&self) -> Gone {
+    pub async fn wait_until_gone(&self) -> Gone {
         let mut gone = self.gone.clone();
         let seen = gone.wait_for(Option::is_some).await.ok().and_then(|gone| gone.clone());
         seen.unwrap_or_else(|| Gone::Ended("the answer was lost".into()))
@@ -192,7 +192,7 @@ impl Peer {
     /// Asks it to leave, and ends it when it does not.
     pub async fn stop(&self) {
         self.leave();
-        self.gone().await;
+        self.wait_until_gone().await;
     }
 }
 
@@ -229,7 +229,7 @@ struct Life {
     pending: Pending,
     stop: CancellationToken,
     lines: mpsc::Sender<String>,
-    told: mpsc::Sender<PluginNotice>,
+    notices: mpsc::Sender<PluginNotice>,
     say: watch::Sender<Option<Gone>>,
 }
 
@@ -244,7 +244,7 @@ impl Life {
                 let _ = tokio::time::timeout(STDERR_WAIT, self.child.wait()).await;
                 Gone::Stopped
             }
-            gone = read(ends.stdout, &self.pending, &self.lines, &self.told) => gone,
+            gone = read(ends.stdout, &self.pending, &self.lines, &self.notices) => gone,
             // What it started may hold the pipe open: what it said itself has come by then.
             () = async {
                 self.child.wait().await;
@@ -310,7 +310,7 @@ async fn read(
     stdout: ChildStdout,
     pending: &Pending,
     lines: &mpsc::Sender<String>,
-    told: &mpsc::Sender<PluginNotice>,
+    notices: &mpsc::Sender<PluginNotice>,
 ) -> Gone {
     let mut reader = BufReader::with_capacity(64 * 1024, stdout);
     let (mut meter, mut garbage) = (Meter::new(), 0);
@@ -342,7 +342,7 @@ async fn read(
             }
             Ok(Incoming::Notice { method, params }) => {
                 // Lossy: what it tells is for the log and the tool line.
-                let _ = told.try_send(PluginNotice { method, params });
+                let _ = notices.try_send(PluginNotice { method, params });
             }
             Ok(Incoming::Request { id, method, .. }) => {
                 let _ = lines.try_send(rpc::no_method(&id, &method));
@@ -382,14 +382,14 @@ mod tests {
     use super::*;
 
     fn start(script: &str) -> (Peer, mpsc::Receiver<PluginNotice>) {
-        let (told, heard) = mpsc::channel(16);
+        let (notices, heard) = mpsc::channel(16);
         let launch = Launch {
             program: "sh".into(),
             args: vec!["-c".into(), script.into()],
             dir: "/".into(),
             env: [("PATH".to_owned(), std::env::var("PATH").unwrap())].into(),
         };
-        (Peer::start(&launch, told).unwrap(), heard)
+        (Peer::start(&launch, notices).unwrap(), heard)
     }
 
     async fn ask(peer: &Peer, timeout: Duration) -> Result<Value, AskError> {
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(ask(&peer, LONG).await, Ok(json!({"n": 2})));
         assert_eq!(heard.recv().await, Some(PluginNotice { method: "log".into(), params: json!(1) }));
         peer.stop().await;
-        assert_eq!(peer.gone().await, Gone::Stopped);
+        assert_eq!(peer.wait_until_gone().await, Gone::Stopped);
         assert!(matches!(ask(&peer, LONG).await, Err(AskError::Gone(_))));
     }
 
@@ -438,7 +438,7 @@ mod tests {
             ["yes '{\"method\":\"log\"}'", "yes garbage", "head -c 20000000 /dev/zero | tr '\\0' x; sleep 100"]
         {
             let (peer, _heard) = start(script);
-            let gone = tokio::time::timeout(LONG, peer.gone()).await.unwrap();
+            let gone = tokio::time::timeout(LONG, peer.wait_until_gone()).await.unwrap();
             assert!(matches!(gone, Gone::Flooded(_)), "{script}: {gone:?}");
         }
     }

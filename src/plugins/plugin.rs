@@ -85,15 +85,15 @@ impl Plugin {
         self.set(Phase::Failed(how), None, Some(guards));
     }
 
-    /// Keeps it alive until it is stopped or given up. `told` gets what it tells of its own accord.
-    pub async fn live(&self, told: mpsc::Sender<PluginNotice>) {
+    /// Keeps it alive until it is stopped or given up. `notices` gets what it tells of its own accord.
+    pub async fn live(&self, notices: mpsc::Sender<PluginNotice>) {
         let mut crashes = 0;
         loop {
             let began = tokio::time::Instant::now();
             let gone = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => Gone::Stopped,
-                gone = self.once(&told) => gone,
+                gone = self.once(&notices) => gone,
             };
             match gone {
                 Gone::Stopped => break self.set(Phase::Stopped, None, None),
@@ -115,13 +115,13 @@ impl Plugin {
     }
 
     /// One life: start, greeting, work, end.
-    async fn once(&self, told: &mpsc::Sender<PluginNotice>) -> Gone {
+    async fn once(&self, notices: &mpsc::Sender<PluginNotice>) -> Gone {
         let start = match prepare(&self.found, &self.setting).await {
             Ok(start) => start,
             // Nothing gets better by trying again.
             Err(why) => return Gone::Flooded(why),
         };
-        let peer = match Peer::start(&start.launch, told.clone()) {
+        let peer = match Peer::start(&start.launch, notices.clone()) {
             Ok(peer) => Arc::new(peer),
             Err(why) => return Gone::Flooded(why),
         };
@@ -129,12 +129,12 @@ impl Plugin {
         let registered = match greet(&peer, &start.hello, HANDSHAKE).await {
             Ok(registered) => registered,
             // Whether it ended or broke the rules: the peer knows.
-            Err(Greeting::Gone(_)) => return peer.gone().await,
+            Err(Greeting::Gone(_)) => return peer.wait_until_gone().await,
             Err(Greeting::Wrong(how)) => return Gone::Flooded(how),
         };
         self.late.store(0, Ordering::Relaxed);
         self.set(Phase::Ready, Some(Arc::clone(&peer)), Some(registered));
-        peer.gone().await
+        peer.wait_until_gone().await
     }
 
     /// Asks it; waits first while it is being started.

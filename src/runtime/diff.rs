@@ -65,8 +65,8 @@ pub fn changes(folder: &Path, until: Instant) -> Result<String, RepoError> {
 }
 
 /// What git tells: entries, ended by zeros, then their differences in the same order.
-fn known(repo: &Repo, root: &Path, told: &[u8], until: Instant) -> Vec<Part> {
-    let mut rest = told;
+fn known(repo: &Repo, root: &Path, diff: &[u8], until: Instant) -> Vec<Part> {
+    let mut rest = diff;
     let mut next = || {
         let end = rest.iter().position(|byte| *byte == 0)?;
         let field = &rest[..end];

@@ -325,14 +325,14 @@ fn chrome(model: &Model) -> (Vec<(TabId, TabState, String)>, Notices) {
 }
 
 /// What a session tells, as a message.
-fn of_session(told: SessionEvent) -> Msg {
+fn of_session(from: SessionEvent) -> Msg {
     // A tab whose session was closed is gone: only one that ended by itself hears this.
-    let event = told.event.unwrap_or_else(|| {
+    let event = from.event.unwrap_or_else(|| {
         AgentEvent::NotTaken(
             "the session ended unexpectedly; the log says why. Close this tab and resume it".to_owned(),
         )
     });
-    Msg::Of(told.session, Box::new(Msg::Agent(event)))
+    Msg::Of(from.session, Box::new(Msg::Agent(event)))
 }
 
 /// Facts that a person waits for.

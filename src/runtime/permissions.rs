@@ -68,7 +68,7 @@ pub async fn tried(command: String, context: &Context, facts: &Facts) -> LoadRep
         let loaded = load::load(&context.sources);
         let world = LocalWorld::of_user(&context.paths.home).within(context.border.clone());
         let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
-        trial::told(&trial::judged(&intent, terminal::NAME, &loaded, session, &cwd, mode, &world))
+        trial::explanation(&trial::judged(&intent, terminal::NAME, &loaded, session, &cwd, mode, &world))
     };
     let verdict = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| error.to_string());
     LoadReply::Tried { command, verdict }

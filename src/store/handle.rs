@@ -45,8 +45,8 @@ impl Store {
     /// Waits until the database is open; says where it is and what is unusual about it.
     pub async fn opened(&self) -> Opened {
         let mut opened = self.opened.clone();
-        let told = opened.wait_for(Option::is_some).await.ok().and_then(|told| told.clone());
-        told.unwrap_or_else(|| Opened {
+        let outcome = opened.wait_for(Option::is_some).await.ok().and_then(|outcome| outcome.clone());
+        outcome.unwrap_or_else(|| Opened {
             path: String::new(),
             warning: Some(self.trouble().unwrap_or_else(|| StoreError::Closed.to_string())),
         })

@@ -119,7 +119,7 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
     match attempt(&path) {
         Ok(conn) => return Ok((conn, path)),
         Err(Refused::Place(why)) => return Err((path, why)),
-        Err(refused) => notes.push(told(&path, &refused)),
+        Err(refused) => notes.push(refusal_text(&path, &refused)),
     }
     for spare in spares(home) {
         match attempt(&spare) {
@@ -128,13 +128,13 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
                 return Ok((conn, spare));
             }
             Err(Refused::Place(why)) => return Err((spare, why)),
-            Err(refused) => notes.push(told(&spare, &refused)),
+            Err(refused) => notes.push(refusal_text(&spare, &refused)),
         }
     }
     Err((path, "no free name for a new database".to_owned()))
 }
 
-fn told(path: &Path, refused: &Refused) -> String {
+fn refusal_text(path: &Path, refused: &Refused) -> String {
     let path = path.display();
     match refused {
         Refused::Damaged(why) => {
@@ -196,7 +196,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// A new database for a repair; the error in words.
 pub(super) fn fresh(path: &Path) -> Result<Connection, String> {
-    attempt(path).map_err(|refused| told(path, &refused))
+    attempt(path).map_err(|refused| refusal_text(path, &refused))
 }
 
 fn prepare(path: &Path) -> Result<Connection, Refused> {

@@ -25,13 +25,13 @@ pub(super) struct Saved {
 /// Copies sessions with their items from the file into `fresh`. Works on a copy: opening a database may change it. A
 /// session that `fresh` has already gets only the items that it lacks.
 pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result<Saved, StoreError> {
-    let told = |error: &std::io::Error| StoreError::file("copy", source, error);
-    let folder = tempfile::Builder::new().prefix("repair-").tempdir_in(home).map_err(|error| told(&error))?;
+    let copy_failed = |error: &std::io::Error| StoreError::file("copy", source, error);
+    let folder = tempfile::Builder::new().prefix("repair-").tempdir_in(home).map_err(|error| copy_failed(&error))?;
     let copied = folder.path().join("copy.db");
-    std::fs::copy(source, &copied).map_err(|error| told(&error))?;
+    std::fs::copy(source, &copied).map_err(|error| copy_failed(&error))?;
     let log = beside(source, "-wal");
     if log.exists() {
-        std::fs::copy(&log, beside(&copied, "-wal")).map_err(|error| told(&error))?;
+        std::fs::copy(&log, beside(&copied, "-wal")).map_err(|error| copy_failed(&error))?;
     }
     let mut saved = Saved::default();
     let old = match open::connect(&copied) {

@@ -19,9 +19,9 @@ use ratatui::layout::Rect;
 const TWO: u16 = 40;
 /// Cells of the names of tabs: of any at most, and where there is little room, of the one that is shown and of the others at
 /// least.
-const LONG: usize = 60;
+const MAX_NAME: usize = 60;
 const SHOWN: usize = 28;
-const SHORT: usize = 16;
+const MIN_NAME: usize = 16;
 
 /// Draws the pane and returns the caret of copy mode, or the program's cursor when its keys go there.
 pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) -> Option<(u16, u16)> {
@@ -195,7 +195,7 @@ fn tabs(model: &Model, paint: &mut Paint<'_>, area: Rect, focused: bool, layout:
     let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
     let (from, to) = window(&tabs, current, room);
     // Names are cut only where not all of them have room, and take all that there is.
-    let most = (SHORT..=LONG).rev().find(|most| fits(&tabs, from, to, room, *most)).unwrap_or(SHORT);
+    let most = (MIN_NAME..=MAX_NAME).rev().find(|most| fits(&tabs, from, to, room, *most)).unwrap_or(MIN_NAME);
     let dim = paint.role(Role::Dim);
     if from > 0 {
         x = paint.put(x, area.y, end.saturating_sub(x), &format!("‹{from} "), dim);
@@ -229,7 +229,7 @@ fn tab<'a>(model: &Model, index: usize, process: &'a ProcessInfo, room: u16, cur
     let counts = if all > 1 { counts(all, all) } else { 0 };
     let second = usize::from(counts) + width(&mark) + (index + 1).to_string().len() + 4;
     let most = usize::from(room).saturating_sub(second).max(4);
-    Tab { process, number: index + 1, name: truncate_end(&name, LONG.min(most)), mark, role, current }
+    Tab { process, number: index + 1, name: truncate_end(&name, MAX_NAME.min(most)), mark, role, current }
 }
 
 /// Cells of the counts of so many hidden tabs at both ends: `‹2 `, ` 3› `.
@@ -245,7 +245,7 @@ fn fits(tabs: &[Tab<'_>], from: usize, to: usize, room: u16, most: usize) -> boo
 
 /// The tabs that fit around the one that is shown: the first and the one after the last.
 fn window(tabs: &[Tab<'_>], current: usize, room: u16) -> (usize, usize) {
-    let fits = |from: usize, to: usize| fits(tabs, from, to, room, SHORT);
+    let fits = |from: usize, to: usize| fits(tabs, from, to, room, MIN_NAME);
     let (mut from, mut to) = (current.min(tabs.len()), (current + 1).min(tabs.len()));
     // Earlier ones first, so that the tabs stand still while they fit.
     while from > 0 && fits(from - 1, to) {

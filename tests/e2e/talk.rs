@@ -86,7 +86,8 @@ fn what_a_command_of_an_agent_asks_of_a_window_needs_a_yes() {
         Step::Text("done".into()),
     ]);
     let home = Home::with(&mock, "approvals: {mode: yolo}\n");
-    let script = format!("setsid -f env -i HOME=$HOME HERMES_HOME=$HERMES_HOME {hermes} windows --json > listed\necho went\n");
+    let script =
+        format!("setsid -f env -i HOME=$HOME HERMES_HOME=$HERMES_HOME {hermes} windows --json > listed\necho went\n");
     std::fs::write(home.project().join("look.sh"), script).unwrap();
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");

@@ -11,8 +11,9 @@ use crate::protocol::{AgentCommand, AssistantBody, Body, Level, NoteKind, Origin
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a first turn waits for plugins that are starting: a person, a script.
+/// How long the first turn of a person waits for plugins that are starting.
 const PLUGINS_LIMIT_PERSON: Duration = Duration::from_millis(1500);
+/// How long that of a script waits.
 const PLUGINS_LIMIT_SCRIPT: Duration = Duration::from_secs(15);
 /// How long leaving waits for hooks; the program itself waits three seconds for all.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
@@ -51,7 +52,7 @@ impl Runner {
                         None => open = false,
                     }
                 }
-                Some(told) = self.told.recv() => Box::pin(self.extension_told(told)).await,
+                Some(notice) = self.plugin_notices.recv() => Box::pin(self.on_plugin_notice(notice)).await,
             }
         }
     }
@@ -65,8 +66,8 @@ impl Runner {
         let cancel = CancellationToken::new();
         let said = self.interruptible(all.fire(moment, &cancel), &cancel).await;
         // Rows of hooks stand before what came of them.
-        while let Ok(told) = self.told.try_recv() {
-            Box::pin(self.extension_told(told)).await;
+        while let Ok(notice) = self.plugin_notices.try_recv() {
+            Box::pin(self.on_plugin_notice(notice)).await;
         }
         let said = said?;
         if !said.message.is_empty() {
@@ -76,8 +77,8 @@ impl Runner {
     }
 
     /// A row of a hook, or news of a plugin.
-    pub(super) async fn extension_told(&mut self, told: PluginNotice) {
-        match told {
+    pub(super) async fn on_plugin_notice(&mut self, notice: PluginNotice) {
+        match notice {
             // Nothing is stored before the first prompt.
             PluginNotice::Row(text) if !self.session.created => self.notice(Level::Info, text).await,
             PluginNotice::Row(text) => self.append(Body::Note { kind: NoteKind::Hook, text }).await,
@@ -242,15 +243,15 @@ impl Runner {
             tracing::warn!("session end hooks timed out and were killed");
         }
         // A session that never had an item gets none for its hooks.
-        while let Ok(told) = self.told.try_recv() {
+        while let Ok(notice) = self.plugin_notices.try_recv() {
             if self.session.created {
-                self.extension_told(told).await;
+                self.on_plugin_notice(notice).await;
             }
         }
     }
 
     /// The next order that waited for a hook.
-    pub(super) fn held(&mut self) -> Option<Happened> {
+    pub(super) fn next_held(&mut self) -> Option<Happened> {
         self.held.pop_front().map(|command| Happened::Command(Some(command)))
     }
 }

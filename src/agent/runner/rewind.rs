@@ -68,7 +68,7 @@ impl Runner {
         let files = done.files.clone();
         if !conversation && files.is_empty() {
             self.notice(Level::Info, "no files restored").await;
-            return self.told("rewound", None, &done).await;
+            return self.report("rewound", None, &done).await;
         }
         let wanted = Rewind { key: 0, item: order.item, conversation, files };
         match self.deps.store.rewind(&id, wanted).await {
@@ -77,7 +77,7 @@ impl Runner {
                 // Another program rewound this session meanwhile; the files are as they were before the prompt.
                 let paths: Vec<&Path> = since.changes.iter().map(|change| change.path.as_path()).collect();
                 self.forget_files(&paths, &done, false);
-                self.told("rewound", None, &done).await;
+                self.report("rewound", None, &done).await;
                 let text =
                     "the conversation was not rewound: that prompt is no longer in it; resume the session to reload it";
                 return self.notice(Level::Error, text).await;
@@ -93,7 +93,7 @@ impl Runner {
             self.out.send(AgentEvent::Rewound(Box::new(rewind::prompt(&first, page)))).await;
         }
         self.forget_files(&paths, &done, conversation);
-        self.told("rewound", conversation.then_some(rewind::entries(&since.items)), &done).await;
+        self.report("rewound", conversation.then_some(rewind::entries(&since.items)), &done).await;
         self.sync().await;
     }
 
@@ -130,7 +130,7 @@ impl Runner {
             Err(error) => return self.notice(Level::Error, format!("nothing redone: {error}")).await,
         };
         if !done.failed.is_empty() {
-            return self.told("redone", None, &done).await;
+            return self.report("redone", None, &done).await;
         }
         if let Err(error) = self.deps.store.redo(&id, last.key).await {
             return self.notice(Level::Error, format!("the conversation was not redone: {error}; try again")).await;
@@ -149,7 +149,7 @@ impl Runner {
         }
         let paths: Vec<&Path> = last.files.iter().map(|file| file.path.as_path()).collect();
         self.forget_files(&paths, &done, true);
-        self.told("redone", back, &done).await;
+        self.report("redone", back, &done).await;
         self.sync().await;
     }
 
@@ -194,7 +194,7 @@ impl Runner {
         }
     }
 
-    async fn told(&mut self, word: &str, items: Option<usize>, done: &Restored) {
+    async fn report(&mut self, word: &str, items: Option<usize>, done: &Restored) {
         let mut parts = Vec::new();
         if let Some(items) = items {
             parts.push(plural(items as u64, "entry", "entries"));

@@ -152,21 +152,22 @@ impl Runner {
     pub(super) fn tools_changed(&mut self) -> Option<String> {
         let now = self.session.offer.searched(&self.deps.dispatch.registry().snapshot());
         let before = std::mem::replace(&mut self.session.searched, now.clone());
-        let mut told: Vec<String> = Vec::new();
+        let mut changes: Vec<String> = Vec::new();
         for (toolset, count) in &now {
             match before.get(toolset) {
-                None => told.push(format!("{toolset} added ({count})")),
-                Some(earlier) if earlier != count => told.push(format!("{toolset} changed ({count})")),
+                None => changes.push(format!("{toolset} added ({count})")),
+                Some(earlier) if earlier != count => changes.push(format!("{toolset} changed ({count})")),
                 Some(_) => {}
             }
         }
-        told.extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
-        let more = told.len().saturating_sub(MAX_CHANGES);
-        told.truncate(MAX_CHANGES);
+        changes
+            .extend(before.keys().filter(|toolset| !now.contains_key(*toolset)).map(|gone| format!("{gone} removed")));
+        let more = changes.len().saturating_sub(MAX_CHANGES);
+        changes.truncate(MAX_CHANGES);
         if more > 0 {
-            told.push(format!("{more} more"));
+            changes.push(format!("{more} more"));
         }
-        (!told.is_empty()).then(|| format!("{}; use tool_search", told.join(", ")))
+        (!changes.is_empty()).then(|| format!("{}; use tool_search", changes.join(", ")))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::text::MouseReports;
 /// Rows a wheel step scrolls.
 const WHEEL: i32 = 3;
 /// Milliseconds within which another press at the same cell counts with the one before.
-const AGAIN: i64 = 400;
+const CLICK_AGAIN_MS: i64 = 400;
 
 /// The mouse did something.
 pub fn mouse(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
@@ -93,7 +93,7 @@ fn tell(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
 /// Counts presses at the same cell.
 fn grain(model: &mut Model, event: Mouse) -> Grain {
     let (column, row, at) = (event.column, event.row, model.now);
-    let again = model.click.filter(|last| (last.column, last.row) == (column, row) && at - last.at <= AGAIN);
+    let again = model.click.filter(|last| (last.column, last.row) == (column, row) && at - last.at <= CLICK_AGAIN_MS);
     let count = again.map_or(1, |last| last.count % 3 + 1);
     model.click = Some(Click { column, row, at, count });
     match count {

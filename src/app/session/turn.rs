@@ -12,7 +12,7 @@ use crate::protocol::{AgentCommand, Level, NoteKind, Origin, TurnEnd, TurnOutcom
 use crate::store::{QueuedPrompt, StoreJob};
 
 /// Milliseconds from which the end of a turn is worth a notification.
-const LONG: u64 = 10_000;
+const NOTIFY_FROM_MS: u64 = 10_000;
 /// Milliseconds within which the second Ctrl-C quits.
 const QUIT_AGAIN: i64 = 2000;
 /// Milliseconds in which an Esc after the one that put a question aside is the same press.
@@ -229,7 +229,7 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
     }
     processes::turn_finished(model, out);
     sidebar::look_again(model, out);
-    if !model.window_focused && (outcome.duration_ms > LONG || model.config.display.bell_on_complete) {
+    if !model.window_focused && (outcome.duration_ms > NOTIFY_FROM_MS || model.config.display.bell_on_complete) {
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }
     match outcome.end {

@@ -32,7 +32,7 @@ impl Backend for Allocation {
         command
     }
 
-    fn gone(&self) -> Option<String> {
+    fn why_gone(&self) -> Option<String> {
         None
     }
 

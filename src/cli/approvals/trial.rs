@@ -1,6 +1,6 @@
 //! `hermes approvals test`: one call, judged by the rules that hold here, and which of them decided.
 
-use crate::agent::trial::{judged, told};
+use crate::agent::trial::{explanation, judged};
 use crate::cli::{setup, tools};
 use crate::policy::{Intent, Mode};
 use crate::tools::builtin::terminal;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &TestArgs, out: &mut impl Write) -> anyhow::Result<i32> 
         });
         writeln!(out, "{value}").context("standard output is closed")?;
     } else {
-        out.write_all(told(&decided).as_bytes())?;
+        out.write_all(explanation(&decided).as_bytes())?;
     }
     Ok(if decided.verdict.name() == "allow" { 0 } else { NOT_ALLOWED })
 }

@@ -151,7 +151,7 @@ fn generally(invocation: &Invocation) -> Option<String> {
 /// Whatever the options are.
 fn widely(invocation: &Invocation) -> Option<String> {
     let count = head(&invocation.words);
-    told(&invocation.words[..count], true)
+    entry_of(&invocation.words[..count], true)
 }
 
 /// How many words of a command are its program and subcommand.
@@ -176,7 +176,7 @@ fn head(words: &[String]) -> usize {
 fn by_subcommand(invocation: &Invocation) -> Option<String> {
     let count = head(&invocation.words);
     (count > 1 && !invocation.words.iter().any(|word| word.starts_with('-')))
-        .then(|| told(&invocation.words[..count], true))?
+        .then(|| entry_of(&invocation.words[..count], true))?
 }
 
 /// `git push --force *`: with the options that follow, when there are no others.
@@ -185,7 +185,7 @@ fn by_options(invocation: &Invocation) -> Option<String> {
     let count = head(words);
     let options = words.iter().skip(count).take_while(|word| word.starts_with('-')).count();
     let others = words.iter().skip(count + options).any(|word| word.starts_with('-'));
-    (count > 1 && options > 0 && !others).then(|| told(&words[..count + options], true))?
+    (count > 1 && options > 0 && !others).then(|| entry_of(&words[..count + options], true))?
 }
 
 /// `rm -rf build/out/*`: each path by its folder.
@@ -220,14 +220,14 @@ fn by_folders(invocation: &Invocation) -> Option<String> {
 
 /// The words as they are.
 fn as_written(invocation: &Invocation) -> Option<String> {
-    told(&invocation.words, false)
+    entry_of(&invocation.words, false)
 }
 
 fn is_plain(word: &str) -> bool {
     !word.is_empty() && !word.contains(['*', '?', '[', '"', '\n', UNKNOWN]) && !word.contains(char::is_control)
 }
 
-fn told(words: &[String], more: bool) -> Option<String> {
+fn entry_of(words: &[String], more: bool) -> Option<String> {
     if !words.iter().all(|word| is_plain(word)) {
         return None;
     }

@@ -62,7 +62,7 @@ fn call(name: &str, args: &str) -> ToolCall {
 }
 
 /// Long enough for a busy machine, far less than for ever.
-const SOON: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn a_disk_that_hangs_does_not_hold_the_stop_key() {
@@ -74,9 +74,9 @@ async fn a_disk_that_hangs_does_not_hold_the_stop_key() {
         let cancel = ctx.cancel.clone();
         let call = call(name, args);
         let running = tokio::spawn(async move { gate.call(&call, ctx, mpsc::channel(8).0).await });
-        tokio::time::timeout(SOON, world.looked.notified()).await.expect("it looks at the disk");
+        tokio::time::timeout(DEADLINE, world.looked.notified()).await.expect("it looks at the disk");
         cancel.cancel();
-        let body = tokio::time::timeout(SOON, running).await.expect("stop works").unwrap();
+        let body = tokio::time::timeout(DEADLINE, running).await.expect("stop works").unwrap();
         assert_eq!((body.outcome, body.call_id.as_str()), (Outcome::Interrupted, "c"), "{name}");
         world.release();
     }
@@ -94,7 +94,7 @@ async fn the_question_comes_although_the_counting_hangs() {
     let world = Hangs::after(looks);
     let asker = Answers::no();
     let (gate, ctx) = gate(&bench, &world, &asker);
-    let body = tokio::time::timeout(SOON, gate.call(&call("terminal", command), ctx, mpsc::channel(8).0)).await;
+    let body = tokio::time::timeout(DEADLINE, gate.call(&call("terminal", command), ctx, mpsc::channel(8).0)).await;
     assert_eq!(body.expect("it is asked").outcome, Outcome::Denied);
     let asked = asker.asked.lock().unwrap();
     let last = asked[0].targets.last().expect("a row that says so");
@@ -108,7 +108,7 @@ async fn a_call_ends_although_nobody_reads_its_events() {
     let (gate, ctx) = gate(&bench, &Hangs::after(usize::MAX), &Answers::no());
     let (events, _unread) = mpsc::channel(1);
     let call = call("terminal", r#"{"command":"echo hi"}"#);
-    let body = tokio::time::timeout(SOON, gate.call(&call, ctx, events)).await.expect("it ends");
+    let body = tokio::time::timeout(DEADLINE, gate.call(&call, ctx, events)).await.expect("it ends");
     assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
 }
 

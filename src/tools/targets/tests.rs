@@ -5,7 +5,7 @@ use crate::policy::{Mode, Rules, decide};
 use crate::tools::world::LocalWorld;
 
 /// Long enough for a busy machine.
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A project below a home of its own.
 struct Here {
@@ -65,7 +65,7 @@ impl Here {
         let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
         assert!(matches!(verdict, Verdict::Ask(_) | Verdict::AskAlways(_)), "{line}: {verdict:?}");
         let found = Mutex::default();
-        look(&intent, &verdict, &self.cwd, Times { count: SOON, git: SOON }, &world, &found);
+        look(&intent, &verdict, &self.cwd, Times { count: DEADLINE, git: DEADLINE }, &world, &found);
         found.into_inner().unwrap()
     }
 
@@ -106,7 +106,7 @@ fn counts_what_a_delete_would_touch() {
     let verdict = decide(&intent, &Rules::default(), Mode::Ask, &world);
     assert_eq!(verdict.name(), "ask");
     let found = Mutex::default();
-    look(&intent, &verdict, &cwd, Times { count: SOON, git: SOON }, &world, &found);
+    look(&intent, &verdict, &cwd, Times { count: DEADLINE, git: DEADLINE }, &world, &found);
     let found = found.into_inner().unwrap().targets;
     let build = found.iter().find(|t| t.name == "build").unwrap();
     assert_eq!(

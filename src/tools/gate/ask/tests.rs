@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// Long enough for a busy machine, far less than for ever.
-const SOON: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A person who answers when the test says so.
 struct Person {
@@ -117,7 +117,7 @@ impl Waits {
     }
 
     async fn next(&mut self) -> (Approval, oneshot::Sender<Decision>) {
-        tokio::time::timeout(SOON, self.asked.recv()).await.expect("it asks").unwrap()
+        tokio::time::timeout(DEADLINE, self.asked.recv()).await.expect("it asks").unwrap()
     }
 }
 
@@ -129,7 +129,7 @@ fn listed(action: Action, entry: &str) -> Rules {
 }
 
 async fn end(running: tokio::task::JoinHandle<ToolBody>) -> ToolBody {
-    tokio::time::timeout(SOON, running).await.expect("it ends").unwrap()
+    tokio::time::timeout(DEADLINE, running).await.expect("it ends").unwrap()
 }
 
 #[tokio::test]
@@ -297,7 +297,7 @@ async fn looked_at() -> (Waits, Frees, tokio::task::JoinHandle<ToolBody>, Approv
     disk.0.hangs.send_replace(true);
     waits.gate.set_rules(listed(Action::Allow, "recursive delete"));
     let mut hung = disk.0.hung.subscribe();
-    tokio::time::timeout(SOON, hung.wait_for(|hung| *hung > 0)).await.expect("it is looked at").unwrap();
+    tokio::time::timeout(DEADLINE, hung.wait_for(|hung| *hung > 0)).await.expect("it is looked at").unwrap();
     (waits, disk, running, approval.id, answer)
 }
 
@@ -350,11 +350,11 @@ async fn the_clock_stands_still_while_a_person_writes() {
     let (_, _unanswered) = waits.next().await;
     waits.gate.writes(ApprovalId(7), true);
     // Another one, put later, in which nobody writes: when its time is over, that of the first would have been.
-    let put = tokio::time::timeout(SOON, waits.gate.ask(nothing(8), None, None, &waits.ctx)).await;
+    let put = tokio::time::timeout(DEADLINE, waits.gate.ask(nothing(8), None, None, &waits.ctx)).await;
     assert!(matches!(put.expect("its time goes by"), Answer::Person(Decision::TimedOut, None)));
     assert!(!waiting.is_finished());
     waits.gate.writes(ApprovalId(7), false);
-    let put = tokio::time::timeout(SOON, waiting).await.expect("the rest of its time goes by").unwrap();
+    let put = tokio::time::timeout(DEADLINE, waiting).await.expect("the rest of its time goes by").unwrap();
     assert!(matches!(put, Answer::Person(Decision::TimedOut, None)));
 }
 
@@ -381,10 +381,10 @@ async fn what_git_says_late_comes_into_the_open_question_and_counts_at_its_end()
     tell.send(Found { targets: vec![target("3 files")], resolved_paths: Some(paths), ..Found::default() })
         .ok()
         .unwrap();
-    let (id, targets) = tokio::time::timeout(SOON, waits.found.recv()).await.expect("it comes").unwrap();
+    let (id, targets) = tokio::time::timeout(DEADLINE, waits.found.recv()).await.expect("it comes").unwrap();
     assert_eq!((id, targets), (ApprovalId(3), vec![target("3 files")]));
     answer.send(Decision::Once).unwrap();
-    let shown = tokio::time::timeout(SOON, waiting).await.expect("it ends").unwrap();
+    let shown = tokio::time::timeout(DEADLINE, waiting).await.expect("it ends").unwrap();
     assert!(shown.paths.is_some_and(|paths| paths.contains_key("build")), "where its paths led is held to");
 }
 
