@@ -2,6 +2,7 @@
 
 mod askpass;
 mod gate;
+mod sessions;
 mod tools;
 
 use hermes::agent::Models;

@@ -152,6 +152,8 @@ pub struct Runner {
     out: Outbox,
     session: Session,
     turn: Turn,
+    /// When the session was opened, for its limits.
+    opened: Instant,
     turn_started: Instant,
     /// How long the person had been waited for when it began.
     waited_before: std::time::Duration,
@@ -289,6 +291,7 @@ impl Runner {
             commands,
             out: Outbox::new(facts),
             turn,
+            opened: Instant::now(),
             turn_started: Instant::now(),
             waited_before: std::time::Duration::ZERO,
             gate,

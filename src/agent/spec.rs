@@ -2,8 +2,9 @@
 
 use crate::policy::Mode;
 pub use crate::protocol::Opens;
-use crate::protocol::SessionId;
+use crate::protocol::{SessionId, Usage};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What a session is opened with. The engine opens it; a conversation is built from it and never reset.
 #[derive(Clone, Debug, Default)]
@@ -65,9 +66,52 @@ impl Default for Surface {
     }
 }
 
-/// What a session may use up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a session may use up. Looked at between steps; `None`: no limit of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SessionLimits {
     /// Steps of a turn; `None`: `agent.max_turns`.
     pub steps: Option<u32>,
+    /// Tokens of all requests and replies.
+    pub tokens: Option<u64>,
+    /// US dollars, where the price of the model is known.
+    pub cost: Option<f64>,
+    /// From its opening on.
+    pub time: Option<Duration>,
+}
+
+impl SessionLimits {
+    /// Which limit is reached, in words.
+    pub fn reached(&self, used: &Usage, since: Duration) -> Option<String> {
+        if let Some(tokens) = self.tokens.filter(|most| used.input + used.output >= *most) {
+            return Some(format!("the limit of {tokens} tokens is reached"));
+        }
+        if let Some(cost) = self.cost.filter(|most| used.cost.is_some_and(|cost| cost >= *most)) {
+            return Some(format!("the limit of ${cost} is reached"));
+        }
+        let time = self.time.filter(|most| since >= *most)?;
+        Some(format!("the limit of {} s is reached", time.as_secs()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_limit_that_is_reached_is_named() {
+        let used = Usage { input: 900, output: 100, cost: Some(0.5), ..Usage::default() };
+        let none = SessionLimits::default();
+        let second = Duration::from_secs(1);
+        for (limits, want) in [
+            (none, None),
+            (SessionLimits { tokens: Some(1_001), ..none }, None),
+            (SessionLimits { tokens: Some(1_000), ..none }, Some("the limit of 1000 tokens is reached")),
+            (SessionLimits { cost: Some(0.5), ..none }, Some("the limit of $0.5 is reached")),
+            (SessionLimits { cost: Some(0.6), time: Some(second), ..none }, Some("the limit of 1 s is reached")),
+        ] {
+            assert_eq!(limits.reached(&used, second).as_deref(), want, "{limits:?}");
+        }
+        let free = Usage { cost: None, ..used };
+        assert_eq!(SessionLimits { cost: Some(0.0), ..none }.reached(&free, second), None, "the price is not known");
+    }
 }

@@ -48,6 +48,8 @@ pub struct Turn {
     own: bool,
     /// The budget is used up: the call that is made now only sums up.
     closing: bool,
+    /// What of the session is used up, in words: no call is made any more.
+    spent: Option<String>,
     guard: LoopGuard,
 }
 
@@ -69,6 +71,7 @@ impl Turn {
             stopping: false,
             own: false,
             closing: false,
+            spent: None,
             guard: LoopGuard::default(),
         }
     }
@@ -94,6 +97,11 @@ impl Turn {
     /// Changes the bounds; holds from the next decision.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// What of the session is used up now; holds from the next step.
+    pub fn set_spent(&mut self, spent: Option<String>) {
+        self.spent = spent;
     }
 
     /// Takes a fact, gives orders. Facts that do not fit the state (late ones) give none.
@@ -128,7 +136,7 @@ impl Turn {
         if self.is_running() {
             return Vec::new();
         }
-        *self = Self::new(self.limits);
+        *self = Self { spent: self.spent.take(), ..Self::new(self.limits) };
         let mut actions = vec![Action::Append(with_context(said, context))];
         actions.extend(self.next_step());
         actions
@@ -139,7 +147,7 @@ impl Turn {
         if self.is_running() {
             return Vec::new();
         }
-        *self = Self::new(self.limits);
+        *self = Self { spent: self.spent.take(), ..Self::new(self.limits) };
         self.own = true;
         self.state = State::Tools { open: vec![call.id.clone()], calls: vec![call.clone()] };
         let asked =
@@ -154,6 +162,10 @@ impl Turn {
     /// One more step, if the budget allows.
     fn next_step(&mut self) -> Vec<Action> {
         let mut actions: Vec<Action> = self.steers.drain(..).map(|said| Action::Append(user(said))).collect();
+        if self.spent.is_some() {
+            actions.extend(self.finish(TurnEnd::Limit));
+            return actions;
+        }
         if self.step >= self.limits.steps && !self.closing {
             self.closing = true;
             actions.push(Action::Append(user(Said::program(
@@ -234,7 +246,12 @@ impl Turn {
             }
             TurnEnd::Limit => vec![Action::Append(Body::Note {
                 kind: NoteKind::Warning,
-                text: format!("the budget of {} steps is used up; say “continue” to keep going", self.limits.steps),
+                text: match &self.spent {
+                    Some(spent) => format!("{spent}; start another session, or raise it"),
+                    None => {
+                        format!("the budget of {} steps is used up; say “continue” to keep going", self.limits.steps)
+                    }
+                },
             })],
             TurnEnd::Completed => Vec::new(),
         };

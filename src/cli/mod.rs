@@ -97,6 +97,15 @@ pub struct ChatArgs {
     /// Maximum steps per turn
     #[arg(long, value_name = "N")]
     pub max_turns: Option<u32>,
+    /// End after this many tokens
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+    /// End at this price, in US dollars
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+    /// End after this many seconds, between two steps
+    #[arg(long, value_name = "SECONDS")]
+    pub max_time: Option<u64>,
     /// Require an answer that matches this JSON Schema
     #[arg(long, value_name = "FILE")]
     pub json_schema: Option<PathBuf>,

@@ -75,7 +75,12 @@ pub fn spec(args: &ChatArgs, base: &Base, resume: Option<SessionId>) -> anyhow::
         cwd: base.cwd.clone(),
         answers: Answers::Person,
         origin: "tui",
-        limits: SessionLimits { steps: args.max_turns },
+        limits: SessionLimits {
+            steps: args.max_turns,
+            tokens: args.max_tokens,
+            cost: args.max_cost,
+            time: args.max_time.map(std::time::Duration::from_secs),
+        },
         model: model_choice(args),
         mode: mode(args),
         toolsets: args.toolsets.clone(),

@@ -5,6 +5,7 @@
 
 mod base;
 mod log;
+mod reload;
 mod services;
 mod sessions;
 mod window;
@@ -12,6 +13,7 @@ mod window;
 pub use crate::agent::spec::{Answers, Opens, SessionLimits, SessionSpec, Surface};
 pub use base::{Base, BaseOptions, base, key_names, paths, service_keys};
 pub use log::logging;
+pub use reload::Watch;
 pub use services::{Services, leave};
 pub use sessions::SessionEvent;
 pub use window::{ScreenAsk, call, windows};

@@ -54,7 +54,7 @@ pub struct EffectRunner {
     writes: mpsc::UnboundedSender<LoadRequest>,
     paths: Paths,
     login: super::servers::Login,
-    watch: super::watch::Watch,
+    watch: crate::engine::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     /// The session in view, as plugins and hooks know it.
     shown: Option<SessionId>,
@@ -235,7 +235,15 @@ impl EffectRunner {
                 self.context.extensions.show(&session.0);
             }
         }
-        self.watch.look(&self.context, &self.replies);
+        if let Some(looked) = self.watch.look(&self.context.engine) {
+            let replies = self.replies.clone();
+            tokio::spawn(async move {
+                if looked.await {
+                    // The screen is gone: nobody waits.
+                    let _ = replies.send(Msg::Server(ServerFact::ConfigChanged)).await;
+                }
+            });
+        }
     }
 
     fn server(&mut self, order: ServerOrder, model: &Model) {

@@ -18,7 +18,6 @@ mod servers;
 mod talk;
 mod toolsets;
 mod trim;
-mod watch;
 mod worktrees;
 
 use crate::app::approvals::seen;

@@ -40,28 +40,12 @@ pub fn rows(mcp: &Mcp) -> Vec<ServerRow> {
     mcp.status().into_iter().map(row).collect()
 }
 
-/// Reads the configuration anew: what it names now runs, what is gone ends. A file that cannot be read ends nothing.
+/// Takes what the configuration says of servers now, as the session in view knows the policy.
 ///
 /// # Errors
-/// Why the configuration cannot be used.
+/// Why the configuration can't be used.
 pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
-    let (sources, file, policy) = (context.sources.clone(), context.paths.config(), Arc::clone(&context.policy));
-    let read = move || {
-        // What somebody else wrote is started when the person has taken it, not along with something else.
-        let Some(loaded) = policy.read_as("", || crate::config::load::load(&sources)) else {
-            return Err("the policy changed on disk; review it first: /policy".to_owned());
-        };
-        let broken = loaded.warnings.into_iter().find(|warning| {
-            // Without a key it is about the whole file.
-            warning.key.is_empty() && warning.path.as_ref() == Some(&file)
-        });
-        match broken {
-            Some(warning) => Err(warning.to_string()),
-            None => Ok(loaded.config.mcp_servers.clone()),
-        }
-    };
-    let servers = tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??;
-    let Changes { new, changed, gone } = context.mcp.apply(&servers);
+    let Changes { new, changed, gone } = context.engine.reload_servers(Arc::clone(&context.policy)).await?;
     Ok(ServerChanges { new, changed, gone })
 }
 

@@ -71,6 +71,20 @@ fn exit_codes() {
     let mock = Mock::start((0..5).map(|n| terminal(&format!("echo {n}"))).collect());
     let home = Home::with(&mock, "");
     assert_eq!(home.run(&["-p", "go", "--max-turns", "2"]).status.code(), Some(3));
+    let spent = home.run(&["-p", "go", "--max-tokens", "1"]);
+    assert_eq!(
+        (spent.status.code(), err(&spent).contains("the limit of 1 tokens is reached")),
+        (Some(3), true),
+        "{}",
+        err(&spent)
+    );
+    let late = home.run(&["-p", "go", "--max-time", "0"]);
+    assert_eq!(
+        (late.status.code(), err(&late).contains("the limit of 0 s is reached")),
+        (Some(3), true),
+        "{}",
+        err(&late)
+    );
 
     // Provider: a wrong key is told with its remedy.
     let mock = Mock::start(vec![Step::Error(401, r#"{"error":{"message":"bad key"}}"#.into(), None)]);

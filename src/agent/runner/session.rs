@@ -181,6 +181,11 @@ impl Session {
         }
     }
 
+    /// The sums over the session.
+    pub fn used(&self) -> &Usage {
+        &self.total
+    }
+
     /// Counts the usage of a finished reply.
     pub fn saw_usage(&mut self, id: ItemId, usage: Option<Usage>) {
         let Some(usage) = usage else { return };

@@ -3,6 +3,7 @@
 use super::{Binding, Context, Key, Keymap, display, written};
 use crate::config::{ConfigError, suggest};
 use crate::yaml::{self, Node, Value};
+use std::collections::HashMap;
 
 const DEFAULTS: &str = include_str!("../../../assets/keymap.yaml");
 const DEFAULTS_NAME: &str = "the default keymap";
@@ -107,13 +108,18 @@ fn sequences(node: &Node, leader: &[Key]) -> Result<Vec<Vec<Key>>, String> {
 fn bindings(entries: &[Entry]) -> Result<Keymap, ConfigError> {
     let mut bindings: Vec<Binding> = Vec::new();
     let mut places: Vec<&str> = Vec::new();
+    // By context and first key: only these can be in each other's way.
+    let mut rivals: HashMap<(Context, Option<Key>), Vec<usize>> = HashMap::new();
     for entry in entries {
         for keys in &entry.keys {
-            for (known, place) in bindings.iter().zip(&places).filter(|(known, _)| known.context == entry.context) {
+            let rivals = rivals.entry((entry.context, keys.first().copied())).or_default();
+            for at in rivals.iter().copied() {
+                let known: &Binding = &bindings[at];
                 if known.keys.starts_with(keys) || keys.starts_with(&known.keys) {
-                    return Err(conflict(entry, keys, known, place));
+                    return Err(conflict(entry, keys, known, places[at]));
                 }
             }
+            rivals.push(bindings.len());
             bindings.push(Binding { context: entry.context, keys: keys.clone(), action: entry.action.clone() });
             places.push(&entry.place);
         }

@@ -42,6 +42,7 @@ pub(crate) struct Entry {
     pub(crate) port: Option<u16>,
     /// It runs on another machine, and the numbers are those of its client here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "far")]
     pub(crate) remote: Option<RemotePlace>,
     #[serde(flatten)]
     pub(crate) leader: Identity,
