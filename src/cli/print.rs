@@ -228,6 +228,10 @@ impl Report {
             Body::Assistant(body) => self.assistant(body),
             Body::Tool(body) => return self.tool(body),
             Body::Note { kind: NoteKind::Hook, text } => return self.line(json!({ "type": "hook", "text": text })),
+            // What ended the turn early.
+            Body::Note { kind: NoteKind::Warning, text } => {
+                writeln!(io::stderr(), "hermes: {text}").ok();
+            }
             Body::User { .. } | Body::Note { .. } => {}
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use crate::config::Paths;
 use crate::engine::{call, windows};
+use crate::exec::MARK;
 use crate::protocol::{
     ApprovalId, QuestionId, SessionId, Waiting, WaitingId, WindowReply, WindowRequest, WindowSays, WindowSession,
     WindowStatus,
@@ -94,20 +95,17 @@ pub fn run(args: &WindowsArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Re
     match reply.with_context(|| format!("process {} gave no answer", window.status.pid))? {
         WindowReply::Refused(why) => bail!("{why}"),
         WindowReply::Answered(text) => writeln!(out, "{text}")?,
-        WindowReply::Done | WindowReply::Sessions(_) | WindowReply::Status(_) => {}
+        WindowReply::Done | WindowReply::List { .. } | WindowReply::Status(_) => {}
     }
     Ok(0)
 }
 
-/// Those that answer.
+/// Those that answer. What a command of an agent asks waits for a person.
 fn all(paths: &Paths) -> Vec<Window> {
-    let ask = |(_, socket): (u32, PathBuf)| {
-        let status = call(paths, &socket, WindowRequest::Status, Some(REPLY_WAIT)).ok()?;
-        let sessions = call(paths, &socket, WindowRequest::List, Some(REPLY_WAIT)).ok()?;
-        match (status, sessions) {
-            (WindowReply::Status(status), WindowReply::Sessions(sessions)) => Some(Window { socket, status, sessions }),
-            _ => None,
-        }
+    let wait = if std::env::var_os(MARK).is_some() { PERSON_WAIT } else { REPLY_WAIT };
+    let ask = |(_, socket): (u32, PathBuf)| match call(paths, &socket, WindowRequest::List, Some(wait)).ok()? {
+        WindowReply::List { window, sessions } => Some(Window { socket, status: window, sessions }),
+        _ => None,
     };
     windows(paths).into_iter().filter_map(ask).collect()
 }

@@ -50,7 +50,11 @@ pub enum WindowSays {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]
 pub enum WindowReply {
-    Sessions(Vec<WindowSession>),
+    /// The window, and what is open in it.
+    List {
+        window: WindowStatus,
+        sessions: Vec<WindowSession>,
+    },
     Status(WindowStatus),
     Done,
     /// The text of the answer that was waited for.

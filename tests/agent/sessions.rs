@@ -48,7 +48,12 @@ impl Provider for Obedient {
                     Some((name, args)) => {
                         let mut calls = self.calls.lock().unwrap();
                         *calls += 1;
-                        let call = ToolCall { id: format!("call_{calls}"), name: name.into(), args: args.to_string() };
+                        let call = ToolCall {
+                            id: format!("call_{calls}"),
+                            name: name.into(),
+                            args: args.to_string(),
+                            ..ToolCall::default()
+                        };
                         Reply { calls: vec![call], stop: StopReason::ToolCalls, ..Reply::default() }
                     }
                     None => say("heard"),

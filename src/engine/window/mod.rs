@@ -58,8 +58,11 @@ impl Window {
         let window = Self { home: paths.home.clone(), socket };
         // Of a process that had this number before and was killed.
         window.close();
-        let listener = client::with_short(&window.socket, |short| UnixListener::bind(short))?;
-        std::fs::set_permissions(&window.socket, std::fs::Permissions::from_mode(0o600))?;
+        // Under another name until it listens: whoever finds a socket that nobody listens on takes it for a dead one.
+        let new = dir.join(format!("{}.{:08x}", std::process::id(), fastrand::u32(..)));
+        let listener = client::with_short(&new, |short| UnixListener::bind(short))?;
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600))?;
+        std::fs::rename(&new, &window.socket)?;
         tokio::spawn(listen(listener, engine));
         Ok(window)
     }
@@ -158,7 +161,9 @@ impl Engine {
         let paths = &self.base().paths;
         for (_, socket) in windows(paths) {
             // A window that does not answer can't be known.
-            if let Ok(WindowReply::Sessions(theirs)) = call(paths, &socket, WindowRequest::List, Some(NEIGHBOUR_WAIT)) {
+            if let Ok(WindowReply::List { sessions: theirs, .. }) =
+                call(paths, &socket, WindowRequest::List, Some(NEIGHBOUR_WAIT))
+            {
                 found.extend(theirs);
             }
         }
@@ -186,26 +191,29 @@ impl Engine {
         }
     }
 
+    fn status(&self, sessions: &[WindowSession]) -> WindowStatus {
+        let count = |state| sessions.iter().filter(|session| session.state == state).count();
+        WindowStatus {
+            pid: std::process::id(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            folder: self.base().cwd.display().to_string(),
+            sessions: sessions.len(),
+            waiting: count(SessionState::NeedsAnswer),
+            working: count(SessionState::Working),
+        }
+    }
+
     /// Does what a person asks of this process, as far as it needs no screen.
     pub async fn carry_out(&self, request: WindowRequest) -> WindowReply {
         let board = &self.inner.board;
         match request {
             WindowRequest::List => {
                 let sessions = board.sessions();
-                WindowReply::Sessions(tokio::task::spawn_blocking(|| board::placed(sessions)).await.unwrap_or_default())
+                let window = self.status(&sessions);
+                let sessions = tokio::task::spawn_blocking(|| board::placed(sessions)).await.unwrap_or_default();
+                WindowReply::List { window, sessions }
             }
-            WindowRequest::Status => {
-                let sessions = board.sessions();
-                let count = |state| sessions.iter().filter(|session| session.state == state).count();
-                WindowReply::Status(WindowStatus {
-                    pid: std::process::id(),
-                    program: env!("CARGO_PKG_VERSION").to_owned(),
-                    folder: self.base().cwd.display().to_string(),
-                    sessions: sessions.len(),
-                    waiting: count(SessionState::NeedsAnswer),
-                    working: count(SessionState::Working),
-                })
-            }
+            WindowRequest::Status => WindowReply::Status(self.status(&board.sessions())),
             WindowRequest::Focus(_) => WindowReply::Refused("no screen is open there".into()),
             WindowRequest::Ask { session, text, wait } => {
                 let Some(answered) = board.asked(&session, wait) else { return not_open() };

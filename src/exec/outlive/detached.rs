@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The variable that names a process in the environment of everything that it starts.
-pub(crate) const MARK: &str = "HERMES_PROCESS";
+pub const MARK: &str = "HERMES_PROCESS";
 
 /// How often the log of one that is shown is read, at most; and as often where the system does not tell of changes.
 const LOOK: Duration = Duration::from_millis(300);
