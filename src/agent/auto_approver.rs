@@ -1,4 +1,4 @@
-//! The auxiliary model of smart mode: one short question, a time limit, one of three words.
+//! The auxiliary model of auto mode: one short question, a time limit, one of three words.
 
 use crate::llm::message::Message;
 use crate::llm::{Effort, Provider, Request};

@@ -61,7 +61,7 @@ pub struct AgentHandle {
     remember: Arc<Remember>,
     /// The files of the policy; `None` where there is no session.
     policy: Option<Arc<PolicySnapshot>>,
-    /// Who is asked in smart mode, or why nobody can be.
+    /// Who is asked in auto mode, or why nobody can be.
     auto_approver: Mutex<Result<AutoApprover, String>>,
     wait_clock: Arc<WaitClock>,
 }
@@ -88,7 +88,7 @@ impl AgentHandle {
         Self { policy: Some(policy), ..self }
     }
 
-    /// Who is asked in smart mode from now on, or why nobody can be.
+    /// Who is asked in auto mode from now on, or why nobody can be.
     pub fn set_auto_approver(&self, auto_approver: Result<AutoApprover, String>) {
         *lock(&self.auto_approver) = auto_approver;
     }

@@ -264,7 +264,7 @@ pub struct AuxiliaryConfig {
     pub approval: AuxiliaryModel,
 }
 
-/// `auxiliary.approval`: the model of smart mode.
+/// `auxiliary.approval`: the model of auto mode.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuxiliaryModel {

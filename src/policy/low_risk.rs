@@ -1,4 +1,4 @@
-//! Which questions are of low risk, for the smart mode: `assets/policy/low-risk.yaml` and the conditions that it names.
+//! Which questions are of low risk, for auto mode: `assets/policy/low-risk.yaml` and the conditions that it names.
 
 use super::border::Border;
 use super::files::normal;

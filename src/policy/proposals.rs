@@ -18,7 +18,7 @@ const NO_CLASS: &[&str] = &[
     "outside the rule",
     "asked by a hook",
     "unreadable permissions",
-    "smart mode",
+    "auto mode",
     "sends a secret",
     super::unreviewed::CHANGED,
     super::taint::AFTER,

@@ -1,4 +1,4 @@
-//! What the auxiliary model of smart mode is shown of a question, and what counts as its answer.
+//! What the auxiliary model of auto mode is shown of a question, and what counts as its answer.
 
 use super::shell::{self, UNKNOWN};
 use super::{Intent, Verdict, World, low_risk::low_risk};

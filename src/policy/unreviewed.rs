@@ -33,7 +33,7 @@ impl Stricter {
 /// The class of the reason.
 pub const CHANGED: &str = "the policy changed on disk";
 
-/// The verdict without what only a file or a mode allows: rules and lists of the files, smart mode, yolo. What denies or
+/// The verdict without what only a file or a mode allows: rules and lists of the files, auto mode, yolo. What denies or
 /// asks holds, and so does what the person granted in this session.
 pub fn unaided(intent: &Intent, cwd: &Path, rules: &Rules, world: &dyn World) -> Verdict {
     let stricter = rules.permissions.iter().filter(|one| one.action != Action::Allow).cloned().collect();

@@ -131,7 +131,7 @@ pub struct SessionInfo {
     pub window: Option<u64>,
     /// The toolsets that the person chose; `None`: those of the configuration.
     pub toolsets: Option<Vec<String>>,
-    /// The model that is asked in smart mode; `None`: there is none, and it asks like manual.
+    /// The model that is asked in auto mode; `None`: there is none, and it asks like manual.
     pub auto_approver: Option<String>,
     /// Where untrusted text in the conversation came from.
     pub untrusted: Vec<String>,

@@ -72,7 +72,7 @@ pub trait Asker: Send + Sync {
 
     /// Puts a question of low risk to the auxiliary model.
     fn review(&self, _question: String, _cancel: CancellationToken) -> BoxFuture<'static, Review> {
-        Box::pin(async { Review::without_model("smart mode has no model".into()) })
+        Box::pin(async { Review::without_model("auto mode has no model".into()) })
     }
 
     /// Whether the files of the policy are other ones than those that the session read, and what they forbid beyond. Looks

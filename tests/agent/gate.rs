@@ -1,4 +1,4 @@
-//! The gate of a conversation: smart mode, a policy that changes on disk, text of strangers, secrets that stream.
+//! The gate of a conversation: auto mode, a policy that changes on disk, text of strangers, secrets that stream.
 
 use super::*;
 use hermes::config::policy_files::version;
@@ -49,7 +49,7 @@ async fn the_smart_model_passes_what_is_of_low_risk_and_is_named() {
     let (end, seen) = talk.finished().await;
     assert_eq!(end, TurnEnd::Completed);
     assert!(!is_there(&world));
-    assert_eq!(how(&seen), ["approved by smart model scripted:scripted"]);
+    assert_eq!(how(&seen), ["approved by scripted:scripted (auto mode)"]);
     assert!(!seen.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested(_))));
     // It saw the command and nothing of the conversation.
     let requests = world.model.requests();

@@ -22,6 +22,7 @@ mod measures;
 mod proc;
 mod processes;
 mod sandbox;
+mod tabs;
 mod terminals;
 
 fn main() {

@@ -33,6 +33,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("terminals", crate::terminals::terminals),
     ("processes", crate::processes::processes),
     ("backends", crate::backends::backends),
+    ("tabs", crate::tabs::tabs),
     ("sandbox", crate::sandbox::sandbox),
 ];
 

@@ -1,4 +1,4 @@
-//! The policy of the open session: files that someone changed, untrusted text, and the model of smart mode.
+//! The policy of the open session: files that someone changed, untrusted text, and the model of auto mode.
 
 use super::Runner;
 use crate::agent::auto_approver::AutoApprover;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(super) const UNTRUSTED: &str = "untrusted";
 
 impl Runner {
-    /// Learns the window of the chosen model and who is asked in smart mode.
+    /// Learns the window of the chosen model and who is asked in auto mode.
     pub(super) fn look_up(&mut self) {
         self.session.look_up(&self.deps.models);
         let limit = Duration::from_secs_f64(self.deps.loaded.config.auxiliary.approval.timeout.clamp(0.1, 120.0));

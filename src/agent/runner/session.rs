@@ -51,7 +51,7 @@ pub struct Session {
     pub stored_cwd: String,
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
-    /// The model that is asked in smart mode.
+    /// The model that is asked in auto mode.
     pub auto_approver: Option<String>,
     /// Where untrusted text in it came from.
     pub untrusted: Vec<String>,

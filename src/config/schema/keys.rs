@@ -188,7 +188,7 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key("sandbox.network", Bool, Tighten, "`off`: no network for local commands, localhost included; Linux only"),
     key("sandbox.writable", TextList, Never, "extra folders writable with `workspace-write`"),
-    key("auxiliary.approval.provider", Text, Never, "provider for smart mode; empty: the session's model"),
+    key("auxiliary.approval.provider", Text, Never, "provider for auto mode; empty: the session's model"),
     key("auxiliary.approval.model", Text, Never, "its model"),
     key("auxiliary.approval.base_url", Text, Never, "its address, for a custom server"),
     key("auxiliary.approval.api_key", Secret, Never, "its API key; prefer `.env`"),

@@ -31,15 +31,15 @@ impl Gate {
         let question = self.dispatch().masks_for(ctx).apply(&question, RedactKind::Default).into_owned();
         let Review { model, opinion } = self.asker.review(question, ctx.cancel.clone()).await;
         let text = match opinion {
-            Ok(Opinion::Approve) => return Ok(format!("approved by smart model {model}")),
+            Ok(Opinion::Approve) => return Ok(format!("approved by {model} (auto mode)")),
             Ok(Opinion::Deny) => {
                 assessment.once = true;
-                format!("the smart model {model} advises against it")
+                format!("the model {model} advises against it")
             }
-            Ok(Opinion::Escalate) => format!("the smart model {model} defers to you"),
+            Ok(Opinion::Escalate) => format!("the model {model} defers to you"),
             Err(how) if model.is_empty() => how,
-            Err(how) => format!("the smart model {model} {how}"),
+            Err(how) => format!("the model {model} {how}"),
         };
-        Err(Some(Why { effect: "smart mode".into(), text, span: 0..0 }))
+        Err(Some(Why { effect: "auto mode".into(), text, span: 0..0 }))
     }
 }

@@ -306,7 +306,7 @@ async fn what_the_model_passed_is_looked_at_again_before_it_runs() {
             assert!(bench.path("precious/a/work.txt").exists());
         } else {
             assert_eq!((body.outcome, asker.count()), (Outcome::Ok, 0), "{}", body.content);
-            assert_eq!(body.view.approval, "approved by smart model m");
+            assert_eq!(body.view.approval, "approved by m (auto mode)");
         }
     }
 }
