@@ -190,9 +190,10 @@ impl Turn {
         open.remove(at);
         let place = calls.iter().position(|c| c.id == body.call_id).unwrap_or_default();
         let args = calls.get(place).map(|c| c.args.as_str()).unwrap_or_default();
-        match repeats {
-            true => self.guard.saw_other(place),
-            false => self.guard.saw(place, &body.name, args, &body.content),
+        if repeats {
+            self.guard.saw_other(place);
+        } else {
+            self.guard.saw(place, &body.name, args, &body.content);
         }
         let all = open.is_empty();
         let mut actions = vec![Action::Append(Body::Tool(body))];

@@ -87,8 +87,18 @@ pub fn tabs() -> Vec<Row> {
     let busy = (proc::cpu(term.pid()) - used) / began.elapsed().as_secs_f64() * 100.0;
     vec![
         row("one more session, used", format!("{more:.2} MiB"), "2 MiB", format!("{TABS} tabs; {new} more threads")),
-        row("20 idle tabs, CPU in 10 s", format!("{cpu:.2} s"), "0.05 s", format!("threads slept {woke} times, {bytes} bytes written")),
-        row("key to another tab", ms(median(switches.clone())), "8 ms", format!("p95 {}", ms(percentile(switches, 95)))),
+        row(
+            "20 idle tabs, CPU in 10 s",
+            format!("{cpu:.2} s"),
+            "0.05 s",
+            format!("threads slept {woke} times, {bytes} bytes written"),
+        ),
+        row(
+            "key to another tab",
+            ms(median(switches.clone())),
+            "8 ms",
+            format!("p95 {}", ms(percentile(switches, 95))),
+        ),
         row("key to echo, p95", ms(echo), "8 ms", format!("{TABS} tabs, {STREAMING} stream 200 tokens a second")),
         row("CPU meanwhile", format!("{busy:.0} %"), "25 %", "of one core"),
     ]

@@ -129,7 +129,8 @@ fn answered(model: &mut Model, id: ItemId, answer: AssistantBody) {
     settle(model, reasoning, answer.reasoning, id, |text| CellKind::Reasoning { text, time });
     settle(model, text, answer.text, id, |text| CellKind::Assistant { text });
     for call in &answer.calls {
-        if model.tab.transcript.call(&call.id).is_none() {
+        // Some servers count their calls from the start with each reply.
+        if model.tab.transcript.call(&call.id).is_none_or(|earlier| earlier.finished) {
             let words = words(model, &call.name);
             model.tab.transcript.push(CellKind::Tool(Box::new(proposed(call, &words))), Some(id), false);
         }

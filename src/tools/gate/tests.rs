@@ -189,6 +189,30 @@ async fn review_mode_asks_about_each_edit_with_its_diff() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
+async fn what_was_left_blocked_is_asked_about_again_in_the_next_session() {
+    let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
+    if support.landlock == 0 {
+        let test = "what_was_left_blocked_is_asked_about_again_in_the_next_session";
+        return crate::skipped::skipped(test, &format!("the kernel has {support:?}"));
+    }
+    let mut bench = Bench::new();
+    let mut config = (*bench.config).clone();
+    config.sandbox.mode = crate::config::SandboxMode::ReadOnly;
+    bench.config = Arc::new(config);
+    let line = format!("echo x > {}", bench.path("made").display());
+    let blocked = call("terminal", &serde_json::json!({ "command": line }).to_string());
+    for session in ["one", "another"] {
+        let asker = Answers::always(Decision::Deny { feedback: String::new() });
+        let (gate, ctx) = real(&bench, Mode::Ask, &asker);
+        for _ in 0..2 {
+            gate.call(&blocked, ctx.clone(), mpsc::channel(8).0).await;
+        }
+        assert_eq!(asker.count(), 1, "{session}: asked once a session");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
 async fn only_a_person_runs_a_command_again_without_its_sandbox() {
     let support = tokio::task::spawn_blocking(crate::exec::probe).await.unwrap();
     if support.landlock == 0 {

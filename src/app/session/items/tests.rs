@@ -250,6 +250,27 @@ fn no_json_reaches_a_tool_cell() {
 }
 
 #[test]
+fn a_call_whose_id_was_there_before_has_a_row_of_its_own() {
+    let mut model = ready();
+    let call = |id: i64, name: &str, result: &str| {
+        let call = ToolCall { id: "call_0".into(), name: name.into(), args: "{}".into(), ..ToolCall::default() };
+        let asked = AssistantBody { calls: vec![call], ..AssistantBody::default() };
+        let body =
+            ToolBody { call_id: "call_0".into(), name: name.into(), content: result.into(), ..ToolBody::default() };
+        [item(id, Body::Assistant(asked)), item(id + 1, Body::Tool(body))]
+    };
+    for told in call(1, "first", "one").into_iter().chain(call(3, "second", "two")) {
+        agent(&mut model, AgentEvent::ItemFinished(told));
+    }
+    let row = |kind: &CellKind| match kind {
+        CellKind::Tool(tool) => Some((tool.name.to_string(), tool.output.to_string())),
+        _ => None,
+    };
+    let rows: Vec<_> = model.tab.transcript.cells.iter().filter_map(|cell| row(&cell.kind)).collect();
+    assert_eq!(rows, [("first".into(), "one".into()), ("second".into(), "two".into())] as [(String, String); 2]);
+}
+
+#[test]
 fn the_end_of_a_turn_and_the_time_of_its_thoughts_come_back() {
     let mut model = ready();
     let answer = AssistantBody {
