@@ -152,8 +152,8 @@ pub struct Runner {
     out: Outbox,
     session: Session,
     turn: Turn,
-    /// When the session was opened, for its limits.
-    opened: Instant,
+    /// When the session was first used, and what it had used by then: its limits count from there.
+    opened: Option<(Instant, crate::protocol::Usage)>,
     turn_started: Instant,
     /// How long the person had been waited for when it began.
     waited_before: std::time::Duration,
@@ -291,7 +291,7 @@ impl Runner {
             commands,
             out: Outbox::new(facts),
             turn,
-            opened: Instant::now(),
+            opened: None,
             turn_started: Instant::now(),
             waited_before: std::time::Duration::ZERO,
             gate,

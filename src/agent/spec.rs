@@ -85,8 +85,14 @@ impl SessionLimits {
         if let Some(tokens) = self.tokens.filter(|most| used.input + used.output >= *most) {
             return Some(format!("the limit of {tokens} tokens is reached"));
         }
-        if let Some(cost) = self.cost.filter(|most| used.cost.is_some_and(|cost| cost >= *most)) {
-            return Some(format!("the limit of ${cost} is reached"));
+        if let Some(most) = self.cost {
+            match used.cost {
+                Some(cost) if cost >= most => return Some(format!("the limit of ${most} is reached")),
+                None if used.input > 0 => {
+                    return Some(format!("the price of this model is not known, so a limit of ${most} can't hold"));
+                }
+                Some(_) | None => {}
+            }
         }
         let time = self.time.filter(|most| since >= *most)?;
         Some(format!("the limit of {} s is reached", time.as_secs()))
@@ -111,7 +117,9 @@ mod tests {
         ] {
             assert_eq!(limits.reached(&used, second).as_deref(), want, "{limits:?}");
         }
-        let free = Usage { cost: None, ..used };
-        assert_eq!(SessionLimits { cost: Some(0.0), ..none }.reached(&free, second), None, "the price is not known");
+        let unpriced = Usage { cost: None, ..used };
+        let limit = SessionLimits { cost: Some(9.0), ..none };
+        assert!(limit.reached(&unpriced, second).is_some_and(|why| why.contains("not known")), "it can't hold");
+        assert_eq!(limit.reached(&Usage::default(), second), None, "nothing was used yet");
     }
 }

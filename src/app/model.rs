@@ -22,6 +22,7 @@ pub mod types;
 use crate::app::input::vi;
 use crate::app::lists::uses;
 use crate::app::msg::ModelChoice;
+use crate::app::window::talk;
 use crate::config::Config;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Appearance;
@@ -47,6 +48,8 @@ pub struct Model {
     pub saved_tabs: Vec<crate::protocol::SessionId>,
     /// Those of a window that was killed, which a key brings back.
     pub lost_tabs: Vec<crate::protocol::SessionId>,
+    /// What commands of agents ask of this window, the oldest first.
+    pub wishes: Vec<talk::Wish>,
     /// Checkouts that several sessions of this window may change.
     pub shared_checkouts: Vec<String>,
     pub extensions: extensions::Extensions,

@@ -44,6 +44,7 @@ impl Model {
             tab_count: 1,
             saved_tabs: Vec::new(),
             lost_tabs: Vec::new(),
+            wishes: Vec::new(),
             shared_checkouts: Vec::new(),
             servers: Vec::new(),
             extensions: Default::default(),
@@ -188,7 +189,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Appearance { name, result } => appearance::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => appearance::listed(model, out, skins, themes),
         LoadReply::Neighbours(found) => checkout::found(model, found),
-        LoadReply::Worktree(result) => checkout::made(model, out, result),
+        LoadReply::Worktree(result) => checkout::made(model, result),
         LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
@@ -218,6 +219,8 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     turn::waits(model);
     policy_changed::open_waiting(model);
     extensions::open_waiting(model);
+    talk::open_waiting(model);
+    checkout::settle(model, out);
     marking::settle(model, out);
     asks::tell_hands(model, out);
     pane::watch(model, out);

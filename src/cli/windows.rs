@@ -7,6 +7,7 @@ use crate::protocol::{
     ApprovalId, QuestionId, SessionId, Waiting, WaitingId, WindowReply, WindowRequest, WindowSays, WindowSession,
     WindowStatus,
 };
+use crate::text::visible::visible;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -52,8 +53,8 @@ enum Command {
         /// Deny the call, with a reason for the model
         #[arg(long, value_name = "WHY", num_args = 0..=1, default_missing_value = "", conflicts_with = "allow")]
         deny: Option<String>,
-        /// The number of what is answered, where several wait
-        #[arg(long, value_name = "N")]
+        /// The number of what is answered, as listed; an approval always needs it
+        #[arg(long, value_name = "N", required_if_eq("allow", "true"))]
         number: Option<u64>,
     },
 }
@@ -94,7 +95,11 @@ pub fn run(args: &WindowsArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Re
     let reply = call(paths, &window.socket, request, wait);
     match reply.with_context(|| format!("process {} gave no answer", window.status.pid))? {
         WindowReply::Refused(why) => bail!("{why}"),
-        WindowReply::Answered(text) => writeln!(out, "{text}")?,
+        WindowReply::Answered(text) => {
+            for line in text.lines() {
+                writeln!(out, "{}", plain(line))?;
+            }
+        }
         WindowReply::Done | WindowReply::List { .. } | WindowReply::Status(_) => {}
     }
     Ok(0)
@@ -121,9 +126,9 @@ fn list(found: &[Window], as_json: bool, out: &mut dyn Write) -> anyhow::Result<
         writeln!(out, "no window is open")?;
     }
     for Window { status, sessions, .. } in found {
-        writeln!(out, "process {} in {}", status.pid, status.folder)?;
+        writeln!(out, "process {} in {}", status.pid, plain(&status.folder))?;
         for session in sessions {
-            let title = session.title.as_deref().unwrap_or("untitled");
+            let title = plain(session.title.as_deref().unwrap_or("untitled"));
             writeln!(out, "  {}  {}  {title}", session.session, session.state.word())?;
             for waiting in &session.waiting {
                 let choices = if waiting.choices.is_empty() {
@@ -131,11 +136,16 @@ fn list(found: &[Window], as_json: bool, out: &mut dyn Write) -> anyhow::Result<
                 } else {
                     format!(" [{}]", waiting.choices.join(" | "))
                 };
-                writeln!(out, "      {}: {}{choices}", number(waiting.id), waiting.text)?;
+                writeln!(out, "      {}: {}{choices}", number(waiting.id), plain(&waiting.text))?;
             }
         }
     }
     Ok(0)
+}
+
+/// One line without sequences of a terminal.
+fn plain(text: &str) -> String {
+    visible(text).text
 }
 
 fn number(id: WaitingId) -> u64 {

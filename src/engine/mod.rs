@@ -16,7 +16,7 @@ pub use log::logging;
 pub use reload::Watch;
 pub use services::{Services, leave};
 pub use sessions::SessionEvent;
-pub use window::{ScreenAsk, call, windows};
+pub use window::{ScreenAsk, ScreenWord, call, windows};
 
 use crate::agent::policy_snapshot::{PolicySnapshot, Snapshots};
 use crate::agent::runner::{Deps, Newest};

@@ -31,6 +31,7 @@ pub use child::repo::{Repo, RepoError};
 pub use error::ExecError;
 pub use options::ExecOptions;
 pub use outlive::detached::MARK;
+pub use outlive::host_name;
 pub use outlive::terminal_keeper::keep;
 pub use process::env::keeps_back;
 pub use process::events::{Hit, ProcessCommand, ProcessEvent, Scroll, Way};

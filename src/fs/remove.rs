@@ -39,7 +39,7 @@ pub enum File {
     Kept,
     /// `cache/NAME.asked` of the home: when a provider was asked for its models.
     Asked,
-    /// `run/NUMBER.tabs`, `.lock` or `.sock` of the home: what a window that was open kept.
+    /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
     Window,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
@@ -156,9 +156,10 @@ impl File {
             },
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
-            (Self::Window, ["run", name]) => {
-                [".tabs", ".lock", ".sock"].iter().find_map(|end| name.strip_suffix(end)).is_some_and(digits)
-            }
+            (Self::Window, ["run", name]) => match name.strip_suffix(".sock").and_then(|name| name.split_once('.')) {
+                Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),
+                None => [".tabs", ".lock"].iter().find_map(|end| name.strip_suffix(end)).is_some_and(digits),
+            },
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
             (Self::ShellState, ["state", name]) => name.len() == 16 && hex(name),
             _ => false,

@@ -19,6 +19,7 @@ const NO_CLASS: &[&str] = &[
     "asked by a hook",
     "unreadable permissions",
     "auto mode",
+    super::decide::PLANNING,
     "sends a secret",
     super::unreviewed::CHANGED,
     super::taint::AFTER,

@@ -291,6 +291,21 @@ pub struct Usage {
     pub cost: Option<f64>,
 }
 
+impl Usage {
+    /// What came after `before`. A sum without a known price stays without one.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(before.input),
+            cached: self.cached.saturating_sub(before.cached),
+            cache_write: self.cache_write.saturating_sub(before.cache_write),
+            output: self.output.saturating_sub(before.output),
+            reasoning: self.reasoning.saturating_sub(before.reasoning),
+            cost: self.cost.map(|cost| cost - before.cost.unwrap_or_default()),
+        }
+    }
+}
+
 /// Why the model stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

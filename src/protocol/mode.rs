@@ -40,7 +40,7 @@ impl Mode {
     /// What it means, in a line.
     pub fn about(self) -> &'static str {
         match self {
-            Mode::Plan => "reads and proposes; nothing is changed",
+            Mode::Plan => "read-only: reads and proposes",
             Mode::Review => "each edit needs approval, with its diff",
             Mode::Ask => "risky commands need approval",
             Mode::Auto => "a model approves low-risk commands",

@@ -122,6 +122,8 @@ pub struct Waiting {
     pub id: WaitingId,
     /// The question, or the call that needs approval and why, without secrets.
     pub text: String,
+    /// The text is not all of it.
+    pub cut: bool,
     /// Answers on offer.
     pub choices: Vec<String>,
 }

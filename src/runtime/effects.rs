@@ -143,7 +143,7 @@ impl EffectRunner {
                     }
                 });
             }
-            Effect::Window(id, word) => self.talk.answer(id, word, &self.context.engine),
+            Effect::Window(id, word) => self.talk.answer(id, word),
             Effect::Server(order) => self.server(order, model),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {

@@ -2,8 +2,7 @@
 
 use crate::app::Msg;
 use crate::app::window::talk::{AskedId, Word};
-use crate::engine::{Engine, ScreenAsk};
-use crate::protocol::{WindowReply, WindowRequest};
+use crate::engine::{ScreenAsk, ScreenWord};
 use std::collections::HashMap;
 use tokio::sync::oneshot;
 
@@ -11,31 +10,26 @@ use tokio::sync::oneshot;
 #[derive(Default)]
 pub struct Talk {
     count: u64,
-    waiting: HashMap<AskedId, (WindowRequest, oneshot::Sender<WindowReply>)>,
+    waiting: HashMap<AskedId, oneshot::Sender<ScreenWord>>,
 }
 
 impl Talk {
     /// A request came: the message for the screen.
     pub fn asked(&mut self, ask: ScreenAsk) -> Msg {
-        self.waiting.retain(|_, (_, reply)| !reply.is_closed());
+        self.waiting.retain(|_, reply| !reply.is_closed());
         self.count += 1;
         let id = AskedId(self.count);
-        self.waiting.insert(id, (ask.request.clone(), ask.reply));
+        self.waiting.insert(id, ask.reply);
         Msg::Window(id, ask.request, ask.by)
     }
 
-    /// The screen has said its word.
-    pub fn answer(&mut self, id: AskedId, word: Word, engine: &Engine) {
-        let Some((request, reply)) = self.waiting.remove(&id) else { return };
-        let engine = engine.clone();
-        tokio::spawn(async move {
-            let said = match word {
-                Word::CarryOut => engine.carry_out(request).await,
-                Word::Done => WindowReply::Done,
-                Word::Refuse(why) => WindowReply::Refused(why),
-            };
-            // Who asked has left.
-            let _ = reply.send(said);
+    /// The screen has said its word. Whoever asked may have left by now: then nothing happens.
+    pub fn answer(&mut self, id: AskedId, word: Word) {
+        let Some(reply) = self.waiting.remove(&id) else { return };
+        let _ = reply.send(match word {
+            Word::CarryOut => ScreenWord::CarryOut,
+            Word::Done => ScreenWord::Done,
+            Word::Refuse(why) => ScreenWord::Refuse(why),
         });
     }
 }

@@ -36,6 +36,12 @@ fn make(checkout: &Path, stamp: &str) -> Result<(String, String), String> {
     let name = checkout.file_name().ok_or("this folder has no name")?.to_string_lossy();
     let (branch, folder) = (format!("hermes/{stamp}"), checkout.with_file_name(format!("{name}-{stamp}")));
     let repo = Repo::of(checkout, until).map_err(|error| error.to_string())?;
+    if repo.has_filters() {
+        let remedy = format!("git worktree add -b {branch} {}", folder.display());
+        return Err(format!(
+            "this repository uses filters (such as LFS), which Hermes doesn't run; make it yourself: {remedy}"
+        ));
+    }
     let args = ["worktree", "add", "-b", &branch, "--"].map(PathBuf::from);
     let args = [&args[..], std::slice::from_ref(&folder)].concat();
     repo.ask(&args, until).map_err(|error| error.to_string())?;

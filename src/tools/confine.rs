@@ -20,8 +20,8 @@ pub fn sandbox(ctx: &ToolCtx) -> Option<Sandbox> {
 /// The sandbox of the configuration.
 fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
     let wanted = &ctx.config.sandbox;
-    let mode = if ctx.read_only { SandboxMode::ReadOnly } else { wanted.mode };
-    if mode == SandboxMode::Off && wanted.network {
+    let (mode, network) = if ctx.read_only { (SandboxMode::ReadOnly, false) } else { (wanted.mode, wanted.network) };
+    if mode == SandboxMode::Off && network {
         return None;
     }
     let home = ctx.world.home();
@@ -33,7 +33,7 @@ fn wanted(ctx: &ToolCtx) -> Option<Sandbox> {
     let added = ctx.world.border().into_iter().skip(1);
     Some(Sandbox {
         mode,
-        network: wanted.network,
+        network,
         workspace: workspace(&ctx.workspace, &home),
         writable: wanted.writable.iter().map(at).filter(|path| path.is_absolute()).chain(added).collect(),
         closed: ctx.world.hermes_home(),

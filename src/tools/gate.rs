@@ -157,6 +157,8 @@ impl Gate {
     /// Changes how questions are treated. Only a person's command reaches this.
     pub fn set_mode(&self, mode: Mode) {
         *lock(&self.mode) = mode;
+        // An open question may be none any more, or refused.
+        self.stir();
     }
 
     fn mode(&self) -> Mode {
@@ -320,6 +322,11 @@ impl Gate {
         let (progress, mut heard) = mpsc::channel(16);
         ctx.progress = progress;
         ctx.read_only = self.mode() == Mode::Plan;
+        if ctx.read_only && matches!(planned.intent(), Intent::Edit(_)) {
+            // The mode was chosen after the edit was cleared.
+            let error = serde_json::json!({ "error": "not run: the user chose plan mode, which changes nothing" });
+            return ToolOutput { outcome: Outcome::Denied, ..ToolOutput::json(&error) };
+        }
         if let Intent::Read(_) = planned.intent() {
             ctx.closed = self.closed(&planned.spec.name, &ctx).await;
         }

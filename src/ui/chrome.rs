@@ -207,7 +207,7 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let approvals = model.tab.session.as_ref().map_or(model.config.approvals.mode, |session| session.mode);
     let (word, badge) = match approvals {
         Approvals::Plan if short => (" plan ", Slot::BadgeGood),
-        Approvals::Plan => (" plan: nothing is changed ", Slot::BadgeGood),
+        Approvals::Plan => (" plan: read-only ", Slot::BadgeGood),
         Approvals::Review => (" review ", Slot::BadgeGood),
         Approvals::Ask => (" ask ", Slot::BadgeGood),
         // Without a model nothing passes: the badge says so.

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 
 /// How deep values may stand in each other.
 const MAX_DEPTH: usize = 128;
-/// How many nodes a document may have once its aliases are filled in.
+/// How many nodes a document may have once its aliases are filled in, and how many bytes their texts.
 const MAX_NODES: usize = 200_000;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// Which of two equal keys counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,8 @@ pub struct Fault {
 
 /// The one document of a text.
 pub fn document(text: &str, repeated: Repeated) -> Result<Node, Fault> {
-    let mut reader = Reader { repeated, open: Vec::new(), root: None, anchors: HashMap::new(), documents: 0, nodes: 0 };
+    let mut reader =
+        Reader { repeated, open: Vec::new(), root: None, anchors: HashMap::new(), documents: 0, used: Size::default() };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker();
@@ -58,9 +60,24 @@ struct Reader {
     repeated: Repeated,
     open: Vec<Open>,
     root: Option<Node>,
-    anchors: HashMap<usize, Node>,
+    anchors: HashMap<usize, Anchor>,
     documents: usize,
+    used: Size,
+}
+
+/// A node that aliases repeat.
+struct Anchor {
+    node: Node,
+    size: Size,
+}
+
+/// What a node takes, with all that is in it.
+#[derive(Clone, Copy, Default)]
+struct Size {
     nodes: usize,
+    bytes: usize,
+    /// Levels below it.
+    depth: usize,
 }
 
 impl Reader {
@@ -98,12 +115,27 @@ impl Reader {
                 let Some(known) = self.anchors.get(&anchor) else {
                     return Err(fault(span, "an alias stands within its own anchor"));
                 };
-                let node = Node { value: known.value.clone(), ..place(span, Value::Null) };
-                self.nodes += size(&node);
+                if self.open.len() + known.size.depth > MAX_DEPTH {
+                    return Err(fault(span, "nested too deeply"));
+                }
+                let size = known.size;
+                self.take(size, span)?;
+                let Some(known) = self.anchors.get(&anchor) else { return Ok(()) };
+                let node = Node { value: known.node.value.clone(), ..place(span, Value::Null) };
                 self.ended(node, 0, false, span)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Counts what is kept, before it is copied.
+    fn take(&mut self, size: Size, span: &Span) -> Result<(), Fault> {
+        self.used.nodes += size.nodes;
+        self.used.bytes += size.bytes;
+        if self.used.nodes > MAX_NODES || self.used.bytes > MAX_BYTES {
+            return Err(fault(span, "it is too large, with its aliases filled in"));
+        }
+        Ok(())
     }
 
     fn begin(&mut self, node: Node, anchor: usize, span: &Span) -> Result<(), Fault> {
@@ -116,12 +148,12 @@ impl Reader {
 
     /// A whole node: an item, a key, a value, or the document.
     fn ended(&mut self, node: Node, anchor: usize, merge: bool, span: &Span) -> Result<(), Fault> {
-        self.nodes += 1;
-        if self.nodes > MAX_NODES {
-            return Err(fault(span, "its aliases make it too large"));
-        }
+        let bytes = if let Value::Text(text) = &node.value { text.len() } else { 0 };
+        self.take(Size { nodes: 1, bytes, depth: 0 }, span)?;
         if anchor != 0 {
-            self.anchors.insert(anchor, node.clone());
+            let size = size(&node);
+            self.take(size, span)?;
+            self.anchors.insert(anchor, Anchor { node: node.clone(), size });
         }
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
@@ -164,11 +196,17 @@ fn fault(span: &Span, reason: &str) -> Fault {
     Fault { line, column, reason: reason.into() }
 }
 
-fn size(node: &Node) -> usize {
-    1 + match &node.value {
-        Value::List(items) => items.iter().map(size).sum(),
-        Value::Map(entries) => entries.iter().map(|(_, node)| size(node)).sum(),
-        _ => 0,
+fn size(node: &Node) -> Size {
+    let below: Vec<Size> = match &node.value {
+        Value::Text(text) => return Size { nodes: 1, bytes: text.len(), depth: 0 },
+        Value::List(items) => items.iter().map(size).collect(),
+        Value::Map(entries) => entries.iter().map(|(_, node)| size(node)).collect(),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) => Vec::new(),
+    };
+    Size {
+        nodes: 1 + below.iter().map(|size| size.nodes).sum::<usize>(),
+        bytes: below.iter().map(|size| size.bytes).sum(),
+        depth: below.iter().map(|size| size.depth + 1).max().unwrap_or_default(),
     }
 }
 
@@ -202,11 +240,13 @@ fn number(text: &str) -> Option<Value> {
         .into_iter()
         .find_map(|(prefix, radix)| digits.strip_prefix(prefix).map(|digits| (digits, radix)));
     if let Some((digits, radix)) = prefixed {
-        let value = i64::from_str_radix(&ungrouped(digits)?, radix).ok()?;
+        // A second sign, `0x-1`, is no number.
+        let digits = ungrouped(digits).filter(|digits| !digits.starts_with(['-', '+']))?;
+        let value = u64::from_str_radix(&digits, radix).ok().and_then(|value| i64::try_from(value).ok())?;
         return Some(Value::Integer(if text.starts_with('-') { -value } else { value }));
     }
     let plain = ungrouped(text)?;
-    // `007` is a name, not seven.
+    // `007` is no whole number of this schema: it is read as 7.0.
     match plain.parse::<i64>() {
         Ok(value) if digits == "0" || !digits.starts_with('0') => Some(Value::Integer(value)),
         _ => text.parse::<f64>().ok().filter(|value| value.is_finite()).map(Value::Float),
@@ -254,6 +294,8 @@ mod tests {
             "0o17",
             "0b11",
             "0x",
+            "0x-1",
+            "0x+1",
             "1.5",
             ".5",
             "5.",
@@ -327,6 +369,15 @@ mod tests {
             bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
         }
         assert!(yaml::parse(&bomb, "f").unwrap_err().reason.contains("too large"));
+        // A megabyte a hundred times, anchors in anchors, and levels that only aliases add.
+        let text = format!("a: &a \"{}\"\nb: [{}]\n", "x".repeat(1_000_000), vec!["*a"; 100].join(", "));
+        assert!(yaml::parse(&text, "f").unwrap_err().reason.contains("too large"));
+        let nested: String = (0..100).map(|level| format!("&n{level} [")).collect();
+        let text = format!("a: {nested}{}{}\n", vec!["x"; 5_000].join(", "), "]".repeat(100));
+        assert!(yaml::parse(&text, "f").unwrap_err().reason.contains("too large"));
+        let mut chain = String::from("c0: &c0 [x]\n");
+        (1..300).for_each(|level| chain.push_str(&format!("c{level}: &c{level} [*c{}]\n", level - 1)));
+        assert!(yaml::parse(&chain, "f").unwrap_err().reason.contains("deeply"));
         let deep = format!("a: {}{}", "[".repeat(5_000), "]".repeat(5_000));
         assert!(yaml::parse(&deep, "f").is_err());
         assert!(yaml::parse("a: 1\n---\nb: 2\n", "f").unwrap_err().reason.contains("second document"));

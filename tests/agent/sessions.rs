@@ -198,7 +198,8 @@ async fn sessions_that_are_opened_used_and_switched_at_random_share_nothing() {
                     house.engine.close(&id, false);
                     house.known.get_mut(&id).unwrap().open = false;
                     loop {
-                        let told = house.streams.events.recv().await.unwrap();
+                        let told = tokio::time::timeout(Duration::from_secs(30), house.streams.events.recv()).await;
+                        let told = told.expect("the session does not end").unwrap();
                         if told.session == id && told.event.is_none() {
                             break;
                         }
@@ -256,9 +257,12 @@ async fn the_next_session_hears_nothing_of_the_processes_of_the_one_before() {
     house.engine.close(&first, true);
     let second = house.open(Opens::Cleared, BTreeSet::new(), work.clone()).await.id;
     std::fs::write(work.join("go"), "").unwrap();
-    while !house.engine.services().exec.running().iter().all(|process| process.command.contains("nothing")) {
-        tokio::task::yield_now().await;
-    }
+    let ended = async {
+        while !house.engine.services().exec.running().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("the command ends");
     for _ in 0..3 {
         house.say(&second, "say anything").await;
     }

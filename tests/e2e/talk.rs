@@ -60,7 +60,11 @@ fn a_window_is_listed_asked_answered_and_brought_to_the_front() {
     assert!(home.project().join("build").exists());
     let done = home.run(&["windows", "answer", &second, "yes"]);
     assert!(!done.status.success() && out(&done).contains("--allow or --deny"), "{}", out(&done));
-    let done = home.run(&["windows", "answer", &second, "--allow"]);
+    assert!(!home.run(&["windows", "answer", &second, "--allow"]).status.success(), "an approval is named");
+    let listed = windows(&home);
+    let waiting = listed[0]["sessions"].as_array().unwrap().iter().find(|one| one["session"] == json!(second)).unwrap();
+    let number = waiting["waiting"][0]["id"]["data"].to_string();
+    let done = home.run(&["windows", "answer", &second, "--allow", "--number", &number]);
     assert!(done.status.success(), "{}", out(&done));
     term.wait("cleaned");
     assert!(!home.project().join("build").exists());

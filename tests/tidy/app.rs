@@ -160,7 +160,10 @@ fn wildcards(code: &str, enums: &BTreeSet<String>) -> Vec<(usize, String)> {
         let Some(ours) = ours else { continue };
         for (at, arm) in &arms {
             let bare = pattern(arm) == *arm;
-            if bare && all.is_match(arm) && !matches!(*arm, "true" | "false") {
+            // Also as one of several: `Pane::Queue | _`.
+            let takes_all =
+                arm.split('|').map(str::trim).any(|one| all.is_match(one) && !matches!(one, "true" | "false"));
+            if bare && takes_all {
                 found.push((code[..*at].matches('\n').count() + 1, ours.clone()));
             }
         }
@@ -199,6 +202,7 @@ fn wildcards_are_found() {
         ("match pane {\n    Pane::Queue => 1,\n    _ => 2,\n}", vec![3]),
         ("match (a, pane(|| { 1 })) {\n    (1, Some(Pane::Queue)) => { call(x, y) }\n    (_, _) => {}\n}", vec![3]),
         ("match pane {\n    Pane::Queue => 1,\n    other => other.len(),\n}", vec![3]),
+        ("match pane {\n    Pane::Queue => 1,\n    Pane::Composer | _ => 2,\n}", vec![3]),
         ("match pane {\n    Pane::Queue => 1,\n    _ if wide => 2,\n    Pane::Composer => 3,\n}", vec![]),
         ("match key {\n    1 if pane == Pane::Queue => 1,\n    _ => 2,\n}", vec![]),
         ("match Pane::of(x) {\n    1 => 1,\n    _ => 2,\n}", vec![]),

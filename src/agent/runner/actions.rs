@@ -87,7 +87,9 @@ impl Runner {
 
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.
     pub(super) async fn feed(&mut self, input: Input) {
-        self.turn.set_spent(self.spec.limits.reached(self.session.used(), self.opened.elapsed()));
+        let (opened, before) = self.opened.get_or_insert_with(|| (Instant::now(), *self.session.used()));
+        let used = self.session.used().since(before);
+        self.turn.set_spent(self.spec.limits.reached(&used, opened.elapsed()));
         let mut actions: VecDeque<Action> = self.turn.on(input).into();
         while let Some(action) = actions.pop_front() {
             let follows = self.act(action).await;

@@ -42,6 +42,8 @@ pub struct Tab {
     pub cwd: String,
     /// Who else works in the checkout of its session.
     pub neighbours: Option<Neighbours>,
+    /// Folder and branch of the worktree that its session goes on in once the tab is in view, or why there is none.
+    pub worktree: Option<Result<(String, String), String>>,
     /// The mode that was left for plan mode by a command.
     pub before_plan: Option<Mode>,
     /// The turn was stopped for the first queued prompt, which follows it.

@@ -76,17 +76,93 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
     }
 }
 
-/// The worktree is there, or why not: the session begins anew in it, with what was typed.
-pub fn made(model: &mut Model, out: &mut Vec<Effect>, result: Result<(String, String), String>) {
-    match result {
-        Ok((folder, branch)) => {
-            let typed = std::mem::take(&mut model.tab.composer.area);
+/// A worktree is there, or why not, for the session of this tab.
+pub fn made(model: &mut Model, result: Result<(String, String), String>) {
+    model.tab.worktree = Some(result);
+}
+
+/// In view, a session begins anew in its worktree, with what was typed.
+pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
+    match model.tab.worktree.take() {
+        Some(Ok((folder, branch))) => {
+            let typed = std::mem::take(&mut model.tab.composer);
             tabs::open_in(model, out, folder.clone());
-            model.tab.composer.area = typed;
+            model.tab.composer = typed;
             composer::changed(model, out);
             let text = format!("works in {} on branch {branch}; send when ready", model.shown_folder(&folder));
             model.notices.add(model.now, Level::Info, text);
         }
-        Err(why) => model.notices.add(model.now, Level::Error, format!("no worktree: {why}")),
+        Some(Err(why)) => model.notices.add(model.now, Level::Error, format!("no worktree: {why}")),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::model::modal::Modal;
+    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::tests::{opened, ready, script};
+    use crate::app::update;
+    use crate::protocol::{AgentCommand, Mode, Opens};
+
+    fn shared() -> Model {
+        let mut model = ready();
+        opened(&mut model, "s", &[]);
+        let neighbours = Neighbours { checkout: "/p".into(), names: vec!["the other".into()] };
+        found(&mut model, Some(neighbours));
+        model
+    }
+
+    fn sent(effects: &[Effect]) -> Vec<&str> {
+        let text = |effect: &'_ Effect| match effect {
+            Effect::Agent(AgentCommand::Submit { text, .. }) => Some(text.clone().leak() as &str),
+            _ => None,
+        };
+        effects.iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn the_card_comes_once_and_each_row_does_what_it_says() {
+        // Go on: sent, and never asked again in this window.
+        let mut model = shared();
+        assert_eq!(sent(&script(&mut model, "do it<ret>")), [""; 0]);
+        assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(picker)) if picker.kind == PickerKind::Checkout));
+        assert_eq!(sent(&script(&mut model, "<ret>")), ["do it"]);
+        assert_eq!(model.shared_checkouts, ["/p"]);
+        // Change nothing: plan mode, then sent.
+        let mut model = shared();
+        let effects = script(&mut model, "do it<ret><down><down><ret>");
+        assert!(effects.contains(&Effect::Agent(AgentCommand::SetMode(Mode::Plan))));
+        assert_eq!(sent(&effects), ["do it"]);
+        // Esc leaves everything as it was.
+        let mut model = shared();
+        assert_eq!(sent(&script(&mut model, "do it<ret><esc>")), [""; 0]);
+        assert_eq!(composer::whole(&model.tab.composer), "do it");
+        // Nobody else works there.
+        let mut model = shared();
+        found(&mut model, None);
+        assert_eq!(sent(&script(&mut model, "do it<ret>")), ["do it"]);
+    }
+
+    #[test]
+    fn a_worktree_takes_what_was_typed_and_waits_until_its_tab_is_in_view() {
+        let mut model = shared();
+        let effects = script(&mut model, "do it<ret><down><ret>");
+        assert!(effects.contains(&Effect::Load(LoadRequest::Worktree { checkout: "/p".into() })));
+        let image = crate::protocol::Image { media_type: "image/png".into(), data: String::new() };
+        model.tab.composer.images.push(image);
+        let first = model.tab.id;
+        tabs::open(&mut model, &mut Vec::new(), Opens::New);
+        let reply = Msg::Loaded(LoadReply::Worktree(Ok(("/p-1".into(), "hermes/1".into()))));
+        let now = model.now;
+        let effects = update(&mut model, now, Msg::Of("s".into(), Box::new(reply)));
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Open { .. })), "{effects:?}");
+        let mut out = Vec::new();
+        tabs::show(&mut model, &mut out, first);
+        let effects = update(&mut model, now, Msg::Woke);
+        let opens = |effect: &Effect| matches!(effect, Effect::Open { cwd, .. } if cwd == "/p-1");
+        assert!(effects.iter().any(opens), "{effects:?}");
+        assert_eq!((composer::whole(&model.tab.composer), model.tab.composer.images.len()), ("do it".into(), 1));
     }
 }

@@ -55,6 +55,7 @@ impl Tab {
             copying: None,
             cwd,
             neighbours: None,
+            worktree: None,
             before_plan: None,
             sends_after_stop: false,
             queue_selected: 0,

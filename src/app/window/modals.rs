@@ -202,7 +202,7 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
         ConfirmThen::Allow(id, request) => talk::allowed(model, out, id, *request),
-        ConfirmThen::Refuse(id) => talk::refused(out, id),
+        ConfirmThen::Refuse(id) => talk::refused(model, out, id),
         ConfirmThen::Revoke(row) => permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }

@@ -6,7 +6,8 @@ use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal};
 use crate::app::session::tabs;
-use crate::protocol::{SessionId, WindowRequest, WindowSays};
+use crate::protocol::{SessionId, WindowRequest};
+use crate::text::visible::visible;
 
 /// Counts up within a run of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,25 +24,76 @@ pub enum Word {
     Refuse(String),
 }
 
+/// Requests of commands that wait for a person at most; more are refused.
+const MAX_WAITING: usize = 4;
+/// Characters of a prompt that a command may give: what is allowed is read in full.
+const MAX_PROMPT: usize = 300;
+/// Milliseconds after which whoever asked has left.
+const PATIENCE_MS: i64 = 60_000;
+
+/// What a command of an agent wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wish {
+    pub id: AskedId,
+    pub request: WindowRequest,
+    pub command: String,
+    /// When it came, in milliseconds since the epoch.
+    pub at: i64,
+}
+
 /// A request came. `by`: the command of an agent that wants it.
 pub fn asked(model: &mut Model, out: &mut Vec<Effect>, id: AskedId, request: WindowRequest, by: Option<String>) {
     let Some(command) = by else { return allowed(model, out, id, request) };
-    let text = format!("{}\n\nThe command: {command}", wants(model, &request));
-    let mut confirm =
-        Confirm::new("A command talks to this window", text, "Allow once", ConfirmThen::Allow(id, Box::new(request)));
-    confirm.no = Some(("Refuse".into(), ConfirmThen::Refuse(id)));
+    let refuse = |why: &str| Effect::Window(id, Word::Refuse(why.into()));
+    if model.wishes.len() >= MAX_WAITING {
+        return out.push(refuse("too many commands wait for an answer there"));
+    }
+    if matches!(&request, WindowRequest::Ask { text, .. } if text.chars().count() > MAX_PROMPT) {
+        return out.push(refuse("a command may give a prompt of at most 300 characters"));
+    }
+    model.wishes.push(Wish { id, request, command, at: model.now });
+}
+
+/// Shows the oldest wish, once nothing else is open; those whose command has left go.
+pub fn open_waiting(model: &mut Model) {
+    let now = model.now;
+    model.wishes.retain(|wish| now - wish.at < PATIENCE_MS);
+    let ids: Vec<AskedId> = model.wishes.iter().map(|wish| wish.id).collect();
+    let left = |modal: &Modal| match modal {
+        Modal::Confirm(Confirm { then: ConfirmThen::Allow(id, _), .. }) => !ids.contains(id),
+        _ => false,
+    };
+    model.tab.modals.retain(|modal| !left(modal));
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over {
+        return;
+    }
+    let Some(wish) = model.wishes.first().cloned() else { return };
+    model.chord = None;
+    model.tab.composer.completion = None;
+    let shown = |text: &str| visible(text).text;
+    let text = format!("The command: {}\n\n{}", shown(&wish.command), shown(&wants(model, &wish.request)));
+    let then = ConfirmThen::Allow(wish.id, Box::new(wish.request));
+    let mut confirm = Confirm::new("A command talks to this window", text, "Allow once", then);
+    confirm.no = Some(("Refuse".into(), ConfirmThen::Refuse(wish.id)));
     confirm.inert_until = model.now + inert::INERT_MS;
     model.tab.modals.push(Modal::Confirm(confirm));
 }
 
 /// A person wants it, or said yes to it.
 pub fn allowed(model: &mut Model, out: &mut Vec<Effect>, id: AskedId, request: WindowRequest) {
-    let word = if let WindowRequest::Focus(session) = &request { focus(model, out, session) } else { Word::CarryOut };
+    model.wishes.retain(|wish| wish.id != id);
+    let word = match &request {
+        WindowRequest::Focus(session) => focus(model, out, session),
+        WindowRequest::List | WindowRequest::Status | WindowRequest::Ask { .. } | WindowRequest::Answer { .. } => {
+            Word::CarryOut
+        }
+    };
     out.push(Effect::Window(id, word));
 }
 
 /// The person said no.
-pub fn refused(out: &mut Vec<Effect>, id: AskedId) {
+pub fn refused(model: &mut Model, out: &mut Vec<Effect>, id: AskedId) {
+    model.wishes.retain(|wish| wish.id != id);
     out.push(Effect::Window(id, Word::Refuse("the user of that window refused".into())));
 }
 
@@ -67,14 +119,7 @@ fn wants(model: &Model, request: &WindowRequest) -> String {
         WindowRequest::Status => "It wants to know what this window does.".into(),
         WindowRequest::Focus(session) => format!("It wants to show {}.", name(session)),
         WindowRequest::Ask { session, text, .. } => format!("It wants to give {} this prompt:\n{text}", name(session)),
-        WindowRequest::Answer { session, says, .. } => {
-            let what = match says {
-                WindowSays::Allow => "allow a call".to_owned(),
-                WindowSays::Deny(_) => "deny a call".to_owned(),
-                WindowSays::Text(text) => format!("answer a question with “{text}”"),
-            };
-            format!("It wants to {what} in {}.", name(session))
-        }
+        WindowRequest::Answer { session, .. } => format!("It wants to answer a question of {}.", name(session)),
     }
 }
 

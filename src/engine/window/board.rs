@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 /// Characters of a question.
-const MAX_TEXT: usize = 300;
+const MAX_TEXT: usize = 4_000;
 
 /// The open sessions.
 #[derive(Debug, Default)]
@@ -26,9 +26,17 @@ struct Row {
     failed: bool,
     waiting: Vec<Waiting>,
     /// The last text of the model.
-    said: String,
-    /// Who waits for the answer of the turn.
-    asked: Vec<oneshot::Sender<WindowReply>>,
+    last_text: String,
+    waiters: Vec<Waiter>,
+}
+
+/// Who waits for the answer to a prompt.
+#[derive(Debug)]
+struct Waiter {
+    prompt: String,
+    /// The prompt is in the conversation: the turn that ends next answers it.
+    taken: bool,
+    reply: oneshot::Sender<WindowReply>,
 }
 
 impl Board {
@@ -57,19 +65,24 @@ impl Board {
         self.rows().iter().map(|(id, row)| row.session(id)).collect()
     }
 
-    /// Whether a session waits for this answer.
-    pub(super) fn waits(&self, session: &SessionId, to: WaitingId) -> bool {
-        self.rows().get(session).is_some_and(|row| row.waiting.iter().any(|waiting| waiting.id == to))
+    /// What a session waits for, by its number.
+    pub(super) fn waiting(&self, session: &SessionId, to: WaitingId) -> Option<Waiting> {
+        self.rows().get(session)?.waiting.iter().find(|waiting| waiting.id == to).cloned()
     }
 
     /// A prompt is on its way to a session; `None`: it is not open. With `wait`, the answer of its turn comes back.
     #[expect(clippy::option_option, reason = "whether it is open, and whether anything comes")]
-    pub(super) fn asked(&self, session: &SessionId, wait: bool) -> Option<Option<oneshot::Receiver<WindowReply>>> {
+    pub(super) fn wait_for(
+        &self,
+        session: &SessionId,
+        prompt: &str,
+        wait: bool,
+    ) -> Option<Option<oneshot::Receiver<WindowReply>>> {
         let mut rows = self.rows();
         let row = rows.get_mut(session)?;
         Some(wait.then(|| {
             let (reply, answered) = oneshot::channel();
-            row.asked.push(reply);
+            row.waiters.push(Waiter { prompt: prompt.to_owned(), taken: false, reply });
             answered
         }))
     }
@@ -90,28 +103,27 @@ impl Row {
             AgentEvent::TurnStarted { .. } => {
                 self.working = true;
                 self.used = true;
-                self.said.clear();
+                self.last_text.clear();
             }
-            AgentEvent::ItemFinished(item) => {
-                if let Body::Assistant(body) = &item.body
-                    && !body.text.trim().is_empty()
-                {
-                    self.said.clone_from(&body.text);
+            AgentEvent::ItemFinished(item) => match &item.body {
+                Body::Assistant(body) if !body.text.trim().is_empty() => self.last_text.clone_from(&body.text),
+                Body::User { text, .. } => {
+                    if let Some(waiter) = self.waiters.iter_mut().find(|one| !one.taken && text.contains(&one.prompt)) {
+                        waiter.taken = true;
+                        self.last_text.clear();
+                    }
                 }
+                Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => {}
+            },
+            AgentEvent::ApprovalRequested(approval) => {
+                self.waiting.push(waiting(WaitingId::Approval(approval.id), &call(approval), &[]));
             }
-            AgentEvent::ApprovalRequested(approval) => self.waiting.push(Waiting {
-                id: WaitingId::Approval(approval.id),
-                text: short(&asked(approval)),
-                choices: Vec::new(),
-            }),
             AgentEvent::ApprovalClosed(id) => {
                 self.waiting.retain(|waiting| waiting.id != WaitingId::Approval(*id));
             }
-            AgentEvent::Asked(question) => self.waiting.push(Waiting {
-                id: WaitingId::Question(question.id),
-                text: short(&question.text),
-                choices: question.choices.clone(),
-            }),
+            AgentEvent::Asked(question) => {
+                self.waiting.push(waiting(WaitingId::Question(question.id), &question.text, &question.choices));
+            }
             AgentEvent::QuestionClosed(id) => {
                 self.waiting.retain(|waiting| waiting.id != WaitingId::Question(*id));
             }
@@ -119,19 +131,19 @@ impl Row {
                 self.working = false;
                 self.failed = matches!(outcome.end, TurnEnd::Provider(_) | TurnEnd::Error(_));
                 let reply = match &outcome.end {
-                    TurnEnd::Completed => WindowReply::Answered(self.said.clone()),
+                    TurnEnd::Completed => WindowReply::Answered(self.last_text.clone()),
                     TurnEnd::Stopped => WindowReply::Refused("the turn was stopped".into()),
-                    TurnEnd::Limit => WindowReply::Refused("the turn ran out of steps".into()),
+                    TurnEnd::Limit => WindowReply::Refused("the turn reached a limit".into()),
                     TurnEnd::Provider(why) | TurnEnd::Error(why) => WindowReply::Refused(why.clone()),
                 };
-                for waits in self.asked.drain(..) {
+                for waiter in self.waiters.extract_if(.., |waiter| waiter.taken) {
                     // It left before.
-                    let _ = waits.send(reply.clone());
+                    let _ = waiter.reply.send(reply.clone());
                 }
             }
             AgentEvent::NotTaken(why) => {
-                for waits in self.asked.drain(..) {
-                    let _ = waits.send(WindowReply::Refused(why.clone()));
+                for waiter in self.waiters.drain(..) {
+                    let _ = waiter.reply.send(WindowReply::Refused(why.clone()));
                 }
             }
             _ => {}
@@ -175,7 +187,7 @@ pub(in crate::engine) fn checkout(cwd: &Path) -> Option<String> {
 }
 
 /// A call that needs approval, and why.
-fn asked(approval: &Approval) -> String {
+fn call(approval: &Approval) -> String {
     let what = match &approval.intent {
         Intent::Command { line, .. } => line.clone(),
         Intent::Edit(edits) => edits.iter().map(|edit| edit.path.display().to_string()).collect::<Vec<_>>().join(", "),
@@ -188,14 +200,16 @@ fn asked(approval: &Approval) -> String {
     format!("{}: {what} ({})", approval.tool, why.join("; "))
 }
 
-fn short(text: &str) -> String {
-    crate::text::width::truncate_end(&text.split_whitespace().collect::<Vec<_>>().join(" "), MAX_TEXT)
+fn waiting(id: WaitingId, text: &str, choices: &[String]) -> Waiting {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = crate::text::width::truncate_end(&line, MAX_TEXT);
+    Waiting { id, cut: text != line, text, choices: choices.to_vec() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Question, QuestionId, TurnOutcome};
+    use crate::protocol::{Item, Question, QuestionId, TurnOutcome};
 
     fn told(board: &Board, id: &SessionId, event: AgentEvent) -> (SessionState, usize) {
         board.heard(id, &event);
@@ -215,13 +229,26 @@ mod tests {
         let ended = |end| AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1 });
         // Nothing of a session that is not open.
         assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Idle, 0));
-        assert!(board.sessions().is_empty() && board.asked(&id, true).is_none());
+        assert!(board.sessions().is_empty() && board.wait_for(&id, "go", true).is_none());
         board.rows().entry(id.clone()).or_default();
         assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Working, 0));
-        let mut answered = board.asked(&id, true).unwrap().unwrap();
+        let mut answered = board.wait_for(&id, "go on", true).unwrap().unwrap();
+        // The turn before it is over; the next one takes the prompt.
+        assert_eq!(told(&board, &id, ended(TurnEnd::Completed)), (SessionState::Idle, 0));
+        assert!(answered.try_recv().is_err());
+        let prompt = Body::User {
+            text: "go on".into(),
+            images: Vec::new(),
+            origin: Default::default(),
+            context: String::new(),
+            gist: String::new(),
+        };
+        let item = Item { id: Default::default(), turn: 2, at: 0, body: prompt };
+        told(&board, &id, AgentEvent::TurnStarted { turn: 2, at: 0 });
+        told(&board, &id, AgentEvent::ItemFinished(item));
         assert_eq!(told(&board, &id, AgentEvent::Asked(question)), (SessionState::NeedsAnswer, 1));
         assert_eq!(board.sessions()[0].waiting[0].text, "Which one?");
-        assert!(board.waits(&id, WaitingId::Question(QuestionId(3))));
+        assert!(board.waiting(&id, WaitingId::Question(QuestionId(3))).is_some_and(|waiting| !waiting.cut));
         assert_eq!(told(&board, &id, AgentEvent::QuestionClosed(QuestionId(3))), (SessionState::Working, 0));
         assert!(answered.try_recv().is_err());
         assert_eq!(told(&board, &id, ended(TurnEnd::Provider("no key".into()))), (SessionState::Failed, 0));

@@ -12,13 +12,20 @@ const MAX_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes that the address of a socket may have on every system.
 const ADDRESS: usize = 100;
 
-/// The sockets of the other processes of this home, with their numbers. Blocks.
+/// The socket of a process of this machine. A home may be shared by machines and containers: numbers count where the name
+/// of the host is the same.
+pub(super) fn socket_of(paths: &Paths, pid: u32) -> PathBuf {
+    paths.run().join(format!("{pid}.{}.sock", crate::exec::host_name()))
+}
+
+/// The sockets of the other processes of this home on this machine, with their numbers. Blocks.
 pub fn windows(paths: &Paths) -> Vec<(u32, PathBuf)> {
+    let ours = format!(".{}.sock", crate::exec::host_name());
     let entries = std::fs::read_dir(paths.run()).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries
         .filter_map(|entry| {
             let path = entry.path();
-            let pid = path.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()?;
+            let pid = path.file_name()?.to_str()?.strip_suffix(&ours)?.parse().ok()?;
             (pid != std::process::id()).then_some((pid, path))
         })
         .collect();
@@ -70,7 +77,7 @@ mod tests {
         let deep = home.path().join("d".repeat(60)).join("e".repeat(60));
         let paths = Paths::at(&deep);
         std::fs::create_dir_all(paths.run()).unwrap();
-        let socket = paths.run().join("77.sock");
+        let socket = socket_of(&paths, 77);
         let listener = with_short(&socket, |short| UnixListener::bind(short)).unwrap();
         assert_eq!(windows(&paths), [(77, socket.clone())]);
         drop(listener);

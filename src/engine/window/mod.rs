@@ -40,7 +40,18 @@ pub struct ScreenAsk {
     pub request: WindowRequest,
     /// The command of an agent that wants it; `None`: a person.
     pub by: Option<String>,
-    pub reply: oneshot::Sender<WindowReply>,
+    pub reply: oneshot::Sender<ScreenWord>,
+}
+
+/// What a screen says to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScreenWord {
+    /// The engine carries it out.
+    CarryOut,
+    /// It is done already.
+    Done,
+    /// Why not.
+    Refuse(String),
 }
 
 /// The socket of this process.
@@ -54,7 +65,7 @@ impl Window {
     pub(super) fn open(paths: &Paths, engine: Engine) -> io::Result<Self> {
         let dir = paths.run();
         ensure_dir(&dir).map_err(io::Error::other)?;
-        let socket = dir.join(format!("{}.sock", std::process::id()));
+        let socket = client::socket_of(paths, std::process::id());
         let window = Self { home: paths.home.clone(), socket };
         // Of a process that had this number before and was killed.
         window.close();
@@ -102,12 +113,17 @@ async fn listen(listener: UnixListener, engine: Engine) {
 async fn serve(mut stream: UnixStream, engine: &Engine) -> io::Result<()> {
     let peer = stream.peer_cred()?;
     let reply = if peer.uid() == rustix::process::geteuid().as_raw() {
+        // Who it is counts from its first moment on.
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+        let paths = engine.base().paths.clone();
+        let looks = move || {
+            let mut known: Vec<u32> = windows(&paths).into_iter().map(|(pid, _)| pid).collect();
+            known.push(std::process::id());
+            pid.map_or(Some(String::new()), |pid| exec::command_above(pid, &known))
+        };
+        let by = tokio::task::spawn_blocking(looks).await.unwrap_or(Some(String::new()));
         match request(&mut stream).await {
-            Ok(request) => {
-                let by = tokio::task::spawn_blocking(move || pid.map_or(Some(String::new()), exec::command_above));
-                engine.answer(request, by.await.unwrap_or(Some(String::new()))).await
-            }
+            Ok(request) => engine.answer(request, by).await,
             Err(why) => WindowReply::Refused(why),
         }
     } else {
@@ -129,7 +145,11 @@ async fn request(stream: &mut UnixStream) -> Result<WindowRequest, String> {
     }
     let call: WindowCall =
         serde_json::from_str(&line).map_err(|error| format!("the request can't be read: {error}"))?;
-    if call.version == VERSION { Ok(call.request) } else { Err(format!("version {VERSION} is spoken here")) }
+    if call.version == VERSION {
+        Ok(call.request)
+    } else {
+        Err(format!("this window speaks version {VERSION} of the protocol, not {}", call.version))
+    }
 }
 
 impl Engine {
@@ -175,18 +195,31 @@ impl Engine {
     }
 
     async fn answer(&self, request: WindowRequest, by: Option<String>) -> WindowReply {
-        if by.is_none() && !matches!(request, WindowRequest::Focus(_)) {
+        let needs_screen = match &request {
+            WindowRequest::Focus(_) => true,
+            // A person reads what needs approval, and says yes themselves.
+            WindowRequest::Answer { .. } if by.is_some() => {
+                return WindowReply::Refused("a command of an agent can't answer for a person".into());
+            }
+            WindowRequest::List | WindowRequest::Status | WindowRequest::Ask { .. } | WindowRequest::Answer { .. } => {
+                by.is_some()
+            }
+        };
+        if !needs_screen {
             return self.carry_out(request).await;
         }
         let screen = crate::lock::lock(&self.inner.screen).clone();
-        let nobody = || WindowReply::Refused("no screen is open there, so nobody can allow it".into());
-        let Some(screen) = screen else { return nobody() };
+        let Some(screen) = screen else {
+            return WindowReply::Refused("no screen is open there, so nobody can allow it".into());
+        };
         let (reply, answered) = oneshot::channel();
-        if screen.send(ScreenAsk { request, by, reply }).await.is_err() {
-            return nobody();
+        if screen.try_send(ScreenAsk { request: request.clone(), by, reply }).is_err() {
+            return WindowReply::Refused("that window is busy; try again".into());
         }
         match tokio::time::timeout(PERSON_WAIT, answered).await {
-            Ok(Ok(reply)) => reply,
+            Ok(Ok(ScreenWord::CarryOut)) => self.carry_out(request).await,
+            Ok(Ok(ScreenWord::Done)) => WindowReply::Done,
+            Ok(Ok(ScreenWord::Refuse(why))) => WindowReply::Refused(why),
             Ok(Err(_)) | Err(_) => WindowReply::Refused("nobody answered there".into()),
         }
     }
@@ -204,7 +237,7 @@ impl Engine {
     }
 
     /// Does what a person asks of this process, as far as it needs no screen.
-    pub async fn carry_out(&self, request: WindowRequest) -> WindowReply {
+    async fn carry_out(&self, request: WindowRequest) -> WindowReply {
         let board = &self.inner.board;
         match request {
             WindowRequest::List => {
@@ -216,7 +249,7 @@ impl Engine {
             WindowRequest::Status => WindowReply::Status(self.status(&board.sessions())),
             WindowRequest::Focus(_) => WindowReply::Refused("no screen is open there".into()),
             WindowRequest::Ask { session, text, wait } => {
-                let Some(answered) = board.asked(&session, wait) else { return not_open() };
+                let Some(answered) = board.wait_for(&session, &text, wait) else { return not_open() };
                 self.order(&session, AgentCommand::Steer { text, images: Vec::new() });
                 match answered {
                     // Gone with its session.
@@ -225,8 +258,11 @@ impl Engine {
                 }
             }
             WindowRequest::Answer { session, to, says } => {
-                if !board.waits(&session, to) {
+                let Some(waiting) = board.waiting(&session, to) else {
                     return WindowReply::Refused("nothing with this number waits there".into());
+                };
+                if waiting.cut && says == WindowSays::Allow {
+                    return WindowReply::Refused("it is too long to be allowed unseen: answer it in its window".into());
                 }
                 let order = match (to, says) {
                     (WaitingId::Approval(id), WindowSays::Allow) => AgentCommand::Decide(id, Decision::Once),

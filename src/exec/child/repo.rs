@@ -93,6 +93,11 @@ impl Repo {
         Ok(Self { folder: there.to_owned(), off })
     }
 
+    /// Whether its settings name filters, which are switched off here: files that they would make are not as they should be.
+    pub fn has_filters(&self) -> bool {
+        !self.off.is_empty()
+    }
+
     /// Its top folder, links resolved.
     ///
     /// # Errors

@@ -43,6 +43,13 @@ impl HostId {
         Self { boot: procfs::boot(), machine, namespace }
     }
 
+    /// A short name of this run of this machine and its process namespace: numbers of processes mean the same where it is
+    /// the same.
+    pub(crate) fn short(&self) -> String {
+        let all = format!("{} {} {}", self.boot, self.machine, self.namespace);
+        Sha256::digest(all).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// How it stands to another place.
     pub(crate) fn sees(&self, other: &Self) -> Seen {
         // Zero: written where namespaces were not told apart.

@@ -2,6 +2,12 @@
 
 pub(super) mod detached;
 mod host_id;
+
+/// Where numbers of processes mean the same as here, in a short name.
+pub fn host_name() -> String {
+    host_id::HostId::here().short()
+}
+
 pub(super) mod recover;
 pub(super) mod register;
 pub(super) mod remote_recovery;

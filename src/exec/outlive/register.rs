@@ -41,8 +41,7 @@ pub(crate) struct Entry {
     pub(crate) started_at: i64,
     pub(crate) port: Option<u16>,
     /// It runs on another machine, and the numbers are those of its client here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[serde(alias = "far")]
+    #[serde(rename = "far", default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<RemotePlace>,
     #[serde(flatten)]
     pub(crate) leader: Identity,

@@ -1,7 +1,7 @@
 //! What a mode makes of a verdict: plan and review are stricter than the rules, yolo is looser.
 
 use super::Decided;
-use crate::policy::{Intent, Mode, Verdict, Why};
+use crate::policy::{Intent, Mode, Verdict, Why, World, shell};
 
 /// The class of an edit that only the mode asks about. A rule or a grant answers it.
 pub const REVIEWED: &str = "edit in review mode";
@@ -16,17 +16,60 @@ pub(super) fn reviewed(mode: Mode, verdict: Verdict) -> Verdict {
     }
 }
 
+/// Programs that have a service do the work, over a socket that no sandbox of ours closes.
+const CLIENTS: &[&str] = &[
+    "at",
+    "batch",
+    "busctl",
+    "code",
+    "crontab",
+    "ctr",
+    "dbus-send",
+    "docker",
+    "docker-compose",
+    "emacsclient",
+    "flatpak",
+    "gdbus",
+    "incus",
+    "initctl",
+    "launchctl",
+    "loginctl",
+    "lxc",
+    "machinectl",
+    "nerdctl",
+    "nsenter",
+    "podman",
+    "run0",
+    "screen",
+    "service",
+    "snap",
+    "systemctl",
+    "systemd-run",
+    "tmux",
+    "virsh",
+    "zellij",
+];
+
 /// The verdict as it counts in a mode.
-pub(super) fn applied(mode: Mode, intent: &Intent, verdict: Verdict, rules: Vec<String>) -> Decided {
+pub(super) fn applied(mode: Mode, intent: &Intent, verdict: Verdict, rules: Vec<String>, world: &dyn World) -> Decided {
     match (mode, verdict) {
         (Mode::Yolo, Verdict::Ask(why)) => Decided { verdict: Verdict::Allow(why), rules, unasked: true },
-        (Mode::Plan, verdict) => planning(intent, verdict, rules),
+        (Mode::Plan, verdict) => planning(intent, verdict, rules, world),
         (_, verdict) => Decided { verdict, rules, unasked: false },
     }
 }
 
-/// Nothing is changed: an edit is refused, and what cannot be held read-only asks. A command is (`tools::confine`).
-fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>) -> Decided {
+/// The program of a command that has a service do the work.
+fn client(intent: &Intent, world: &dyn World) -> Option<String> {
+    let Intent::Command { line, cwd, .. } = intent else { return None };
+    let judged = shell::judge(line, cwd, world);
+    let names = judged.invocations.iter().filter_map(|invocation| invocation.words.first());
+    let names = names.map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
+    names.into_iter().find(|name| CLIENTS.contains(&name.as_str()))
+}
+
+/// Nothing is changed: an edit is refused, and what can't be held read-only asks. A command is held (`tools::confine`).
+fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>, world: &dyn World) -> Decided {
     let verdict = match (intent, verdict) {
         (Intent::Edit(_), Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_)) => {
             rules = vec![PLANNING.to_owned()];
@@ -34,8 +77,15 @@ fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>) -> Decide
             Verdict::DeniedByRule(why(PLANNING, text))
         }
         (Intent::Input { .. } | Intent::Remote { .. }, Verdict::Allow(_)) => {
-            Verdict::Ask(vec![why(PLANNING, "it may change something, which plan mode cannot tell")])
+            Verdict::Ask(vec![why(PLANNING, "it may change something that plan mode can't hold back")])
         }
+        (Intent::Command { .. }, Verdict::Allow(reasons)) => match client(intent, world) {
+            Some(name) => Verdict::Ask(vec![why(
+                PLANNING,
+                &format!("{name} has a service do it, which plan mode can't hold back"),
+            )]),
+            None => Verdict::Allow(reasons),
+        },
         (_, verdict) => verdict,
     };
     Decided { verdict, rules, unasked: false }
@@ -63,7 +113,8 @@ mod tests {
         let line = |line: &str| Intent::Command { line: line.into(), cwd: cwd.into(), background: false };
         let remote =
             Intent::Remote { server: "git".into(), tool: "mcp__git__log".into(), args: "{}".into(), claims: vec![] };
-        let typed = Intent::Input { process: "1".into(), text: "x".into() };
+        let mut trusted = Rules::default();
+        trusted.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let own = edit("/home/alice/project/a.rs");
         let outside = edit("/home/alice/other/a.rs");
         let mut allowed = Rules::default();
@@ -77,12 +128,15 @@ mod tests {
             (&line("rm -rf build"), &none, ["ask", "ask", "ask", "ask", "allow"]),
             (&line("rm -rf /"), &none, ["refuse", "refuse", "refuse", "refuse", "refuse"]),
             (&remote, &none, ["ask", "ask", "ask", "ask", "allow"]),
+            // What a rule allows is asked about where nothing is to be changed.
+            (&remote, &trusted, ["ask", "allow", "allow", "allow", "allow"]),
+            (&line("docker compose up -d"), &none, ["ask", "allow", "allow", "allow", "allow"]),
+            (&line("echo x | sudo -n /usr/bin/systemctl status"), &none, ["ask", "ask", "ask", "ask", "allow"]),
             (&Intent::Read("/home/alice/project/a.rs".into()), &none, ["allow"; 5]),
             (&Intent::Talk, &none, ["allow"; 5]),
         ] {
             let got = Mode::ALL.map(|mode| explain(intent, cwd, rules, mode, &ALICE).verdict.name());
             assert_eq!(got, wants, "{intent:?}");
         }
-        assert_ne!(explain(&typed, cwd, &none, Mode::Plan, &ALICE).verdict.name(), "allow");
     }
 }

@@ -162,6 +162,20 @@ async fn plan_mode_reads_and_changes_nothing() {
     }
     assert!(!bench.path("made").exists() && !bench.path("b.txt").exists());
     assert_eq!(std::fs::read_to_string(bench.path("a.txt")).unwrap(), "one\n");
+    // What goes to the background is held as well, and so is what reaches the network.
+    let args = serde_json::json!({ "command": format!("echo x > {made}"), "background": true }).to_string();
+    let body = gate.call(&call("terminal", &args), ctx.clone(), mpsc::channel(8).0).await;
+    assert_eq!(body.outcome, Outcome::Ok, "{}", body.content);
+    let ended = async {
+        while !ctx.exec.running().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), ended).await.expect("it ends");
+    assert!(!bench.path("made").exists());
+    let dial = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 9))'";
+    let body = gate.call(&call("terminal", &line(dial)), ctx.clone(), mpsc::channel(8).0).await;
+    assert!(body.content.contains("plan mode blocked the network"), "{}", body.content);
     // Out of it, the same call runs.
     gate.set_mode(Mode::Ask);
     let body = gate.call(&call("terminal", &line(&format!("echo x > {made}"))), ctx, mpsc::channel(8).0).await;

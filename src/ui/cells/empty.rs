@@ -137,7 +137,7 @@ fn facts(model: &Model) -> Vec<(&'static str, Vec<Span>)> {
         out.push(("missing", vec![Span::new(value, Role::Careful)]));
     }
     if model.demo {
-        out.push(("demo", vec![Span::new("a scripted model; nothing leaves this machine", Role::Careful)]));
+        out.push(("demo", vec![Span::new("scripted model; nothing leaves this machine", Role::Careful)]));
     }
     out
 }
