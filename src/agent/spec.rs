@@ -83,11 +83,11 @@ impl SessionLimits {
     /// Which limit is reached, in words.
     pub fn reached(&self, used: &Usage, since: Duration) -> Option<String> {
         if let Some(tokens) = self.tokens.filter(|most| used.input + used.output >= *most) {
-            return Some(format!("the limit of {tokens} tokens is reached"));
+            return Some(format!("reached the limit of {tokens} tokens (--max-tokens)"));
         }
         if let Some(most) = self.cost {
             match used.cost {
-                Some(cost) if cost >= most => return Some(format!("the limit of ${most} is reached")),
+                Some(cost) if cost >= most => return Some(format!("reached the limit of ${most} (--max-cost)")),
                 None if used.input > 0 => {
                     return Some(format!("the price of this model is not known, so a limit of ${most} can't hold"));
                 }
@@ -95,7 +95,7 @@ impl SessionLimits {
             }
         }
         let time = self.time.filter(|most| since >= *most)?;
-        Some(format!("the limit of {} s is reached", time.as_secs()))
+        Some(format!("reached the limit of {} s (--max-time)", time.as_secs()))
     }
 }
 
@@ -111,9 +111,12 @@ mod tests {
         for (limits, want) in [
             (none, None),
             (SessionLimits { tokens: Some(1_001), ..none }, None),
-            (SessionLimits { tokens: Some(1_000), ..none }, Some("the limit of 1000 tokens is reached")),
-            (SessionLimits { cost: Some(0.5), ..none }, Some("the limit of $0.5 is reached")),
-            (SessionLimits { cost: Some(0.6), time: Some(second), ..none }, Some("the limit of 1 s is reached")),
+            (SessionLimits { tokens: Some(1_000), ..none }, Some("reached the limit of 1000 tokens (--max-tokens)")),
+            (SessionLimits { cost: Some(0.5), ..none }, Some("reached the limit of $0.5 (--max-cost)")),
+            (
+                SessionLimits { cost: Some(0.6), time: Some(second), ..none },
+                Some("reached the limit of 1 s (--max-time)"),
+            ),
         ] {
             assert_eq!(limits.reached(&used, second).as_deref(), want, "{limits:?}");
         }

@@ -130,6 +130,7 @@ actions! {
     ApprovalMode "approval-mode" Turn "Next mode: ask, review, plan";
     Mode "mode" Turn "Choose the mode: what needs approval" => "mode" [], "[plan|review|ask|auto|yolo]";
     Permissions "permissions" Turn "List permission rules; test a command, revoke a rule" => "permissions" ["allowlist"], "[command]";
+    PlanMode "plan-mode" Turn "Plan mode: read-only" => "plan" [], "";
     Yolo "yolo" Turn "Toggle yolo mode (run without asking)" => "yolo" [], "";
     SessionNew "new-session" Session "Open a new session in a tab" => "new" [], "";
     SessionClear "clear-session" Session "Start a new session in this tab" => "clear" ["reset"], "";
@@ -157,7 +158,7 @@ actions! {
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
-    Plan "plan" Session "The plan" => "plan" ["todo"], "";
+    Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     ModelCycle "model-next" Model "Next recently used model";
     ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";

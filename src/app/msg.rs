@@ -31,6 +31,8 @@ pub enum Msg {
     LostTabs(Vec<crate::protocol::SessionId>),
     /// Another program asks something of this window; the command of an agent that does, if one does.
     Window(AskedId, crate::protocol::WindowRequest, Option<String>),
+    /// The program that asked has left.
+    WindowGone(AskedId),
     /// Of the session in view.
     Agent(AgentEvent),
     Process(ProcessEvent),

@@ -54,6 +54,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Inbox => approvals::slash(model, out, argument),
         Action::ApprovalMode => mode::next(model, out),
         Action::Mode => mode::open(model, out, argument),
+        Action::PlanMode => mode::choose(model, out, "plan"),
         Action::Yolo => mode::yolo(model, out),
         Action::SessionNew => tabs::open(model, out, crate::protocol::Opens::New),
         Action::SessionClear => sessions::clear(model, out),

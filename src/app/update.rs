@@ -145,6 +145,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Of(session, msg) => tabs::of(model, out, &session, *msg),
         Msg::Bound(tab, session) => tabs::bound(model, tab, session),
         Msg::Window(id, request, by) => talk::asked(model, out, id, request, by),
+        Msg::WindowGone(id) => talk::gone(model, id),
         Msg::LostTabs(sessions) => tabs::lost(model, sessions),
         Msg::Process(event) => tabs::process(model, out, event),
         Msg::Store(reply) => tabs::store(model, out, reply),

@@ -101,7 +101,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
     /// End at this price, in US dollars
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// End after this many seconds, between two steps
     #[arg(long, value_name = "SECONDS")]
@@ -109,6 +109,12 @@ pub struct ChatArgs {
     /// Require an answer that matches this JSON Schema
     #[arg(long, value_name = "FILE")]
     pub json_schema: Option<PathBuf>,
+}
+
+/// An amount of money.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "expected an amount such as 0.50".into())
 }
 
 /// Shapes of `-p`'s output.

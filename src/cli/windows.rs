@@ -25,6 +25,7 @@ const PERSON_WAIT: Duration = Duration::from_secs(65);
 pub struct WindowsArgs {
     #[command(subcommand)]
     command: Option<Command>,
+    /// As JSON
     #[arg(long)]
     json: bool,
 }
@@ -129,7 +130,9 @@ fn list(found: &[Window], as_json: bool, out: &mut dyn Write) -> anyhow::Result<
         writeln!(out, "process {} in {}", status.pid, plain(&status.folder))?;
         for session in sessions {
             let title = plain(session.title.as_deref().unwrap_or("untitled"));
-            writeln!(out, "  {}  {}  {title}", session.session, session.state.word())?;
+            let folder =
+                if session.cwd == status.folder { String::new() } else { format!("  in {}", plain(&session.cwd)) };
+            writeln!(out, "  {}  {}  {title}{folder}", session.session, session.state.word())?;
             for waiting in &session.waiting {
                 let choices = if waiting.choices.is_empty() {
                     String::new()
@@ -167,7 +170,7 @@ fn named<'a>(found: &'a [Window], name: &str) -> anyhow::Result<(&'a Window, &'a
     match (starts.next(), starts.next()) {
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => bail!("several open sessions start with {name}; give more of the id"),
-        (None, _) => bail!("no open session is called {name}; `hermes windows` lists them"),
+        (None, _) => bail!("no open session with the id or title {name}; `hermes windows` lists them"),
     }
 }
 
@@ -175,9 +178,11 @@ fn meant(waiting: &[Waiting], wanted: Option<u64>) -> anyhow::Result<WaitingId> 
     match (waiting, wanted) {
         (_, Some(wanted)) => {
             let found = waiting.iter().find(|waiting| number(waiting.id) == wanted);
-            found.map(|waiting| waiting.id).with_context(|| format!("nothing with the number {wanted} waits there"))
+            found
+                .map(|waiting| waiting.id)
+                .with_context(|| format!("nothing with number {wanted} needs an answer there"))
         }
-        ([], None) => bail!("this session waits for nothing"),
+        ([], None) => bail!("nothing in this session needs an answer"),
         ([one], None) => Ok(one.id),
         (_, None) => bail!("several questions wait there; choose one with --number"),
     }

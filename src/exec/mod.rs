@@ -37,7 +37,7 @@ pub use process::env::keeps_back;
 pub use process::events::{Hit, ProcessCommand, ProcessEvent, Scroll, Way};
 pub use process::handle::{Finished, Launch, Running, Waited};
 pub use process::info::{Ending, Exit, ExitReason, LogState, Origin, ProcessInfo, ProcessState, Vitals};
-pub use process::lineage::command_above;
+pub use process::lineage::{command_above, is_there};
 pub use process::notice::Notice;
 pub use process::remote::{
     RemoteCommand, RemoteEnd, RemoteFinder, RemoteLeftovers, RemoteLost, RemotePlace, RemoteSearch, RemoteSignal,

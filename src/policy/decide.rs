@@ -56,7 +56,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         _ => judged,
     };
     by.dedup();
-    mode::applied(mode, intent, judged, by, world)
+    mode::applied(mode, intent, judged, by, rules, world)
 }
 
 /// A permission file that cannot be read may deny this.

@@ -20,6 +20,7 @@ const NO_CLASS: &[&str] = &[
     "unreadable permissions",
     "auto mode",
     super::decide::PLANNING,
+    super::decide::REVIEWED,
     "sends a secret",
     super::unreviewed::CHANGED,
     super::taint::AFTER,

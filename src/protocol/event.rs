@@ -163,7 +163,7 @@ impl TurnOutcome {
         let word = match &self.end {
             TurnEnd::Completed => "",
             TurnEnd::Stopped => "stopped · ",
-            TurnEnd::Limit => "out of steps · ",
+            TurnEnd::Limit => "limit reached · ",
             TurnEnd::Provider(_) | TurnEnd::Error(_) => "failed · ",
         };
         let time = match self.duration_ms {

@@ -59,7 +59,7 @@ pub struct EffectRunner {
     /// The session in view, as plugins and hooks know it.
     shown: Option<SessionId>,
     tabs: Arc<Mutex<OpenTabs>>,
-    pub talk: super::talk::Talk,
+    talk: super::talk::Talk,
 }
 
 impl EffectRunner {
@@ -118,6 +118,11 @@ impl EffectRunner {
             tabs: Arc::new(Mutex::new(OpenTabs::new(&context.paths))),
             job_pump: Some(job_pump),
         }
+    }
+
+    /// Another program asks something of this window.
+    pub fn asked(&mut self, ask: crate::engine::ScreenAsk) -> Msg {
+        self.talk.asked(ask, &self.replies)
     }
 
     /// Carries out one effect.

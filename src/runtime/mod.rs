@@ -253,7 +253,7 @@ impl Screen {
                 Some(told) = workers.events.recv() => (of_session(told), Urgency::Background),
                 Some(event) = workers.processes.recv() => (Msg::Process(event), Urgency::Background),
                 Some(msg) = heard.recv() => (msg, Urgency::Background),
-                Some(ask) = asked.recv() => (hands.talk.asked(ask), Urgency::Input),
+                Some(ask) = asked.recv() => (hands.asked(ask), Urgency::Input),
                 Ok(()) = servers_changed.changed() => {
                     (Msg::Servers(servers::rows(&mcp)), Urgency::Background)
                 }

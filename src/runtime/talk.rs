@@ -4,7 +4,7 @@ use crate::app::Msg;
 use crate::app::window::talk::{AskedId, Word};
 use crate::engine::{ScreenAsk, ScreenWord};
 use std::collections::HashMap;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// Those that are not answered.
 #[derive(Default)]
@@ -14,19 +14,28 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// A request came: the message for the screen.
-    pub fn asked(&mut self, ask: ScreenAsk) -> Msg {
-        self.waiting.retain(|_, reply| !reply.is_closed());
+    /// A request came: the message for the screen, which hears when whoever asked has left.
+    pub fn asked(&mut self, ask: ScreenAsk, screen: &mpsc::Sender<Msg>) -> Msg {
+        self.waiting.retain(|_, word| !word.is_closed());
         self.count += 1;
         let id = AskedId(self.count);
-        self.waiting.insert(id, ask.reply);
+        let (word, said) = oneshot::channel();
+        self.waiting.insert(id, word);
+        let (mut reply, screen) = (ask.reply, screen.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                Ok(word) = said => drop(reply.send(word)),
+                // The screen is gone: nobody waits.
+                () = reply.closed() => drop(screen.send(Msg::WindowGone(id)).await),
+            }
+        });
         Msg::Window(id, ask.request, ask.by)
     }
 
     /// The screen has said its word. Whoever asked may have left by now: then nothing happens.
     pub fn answer(&mut self, id: AskedId, word: Word) {
-        let Some(reply) = self.waiting.remove(&id) else { return };
-        let _ = reply.send(match word {
+        let Some(waits) = self.waiting.remove(&id) else { return };
+        let _ = waits.send(match word {
             Word::CarryOut => ScreenWord::CarryOut,
             Word::Done => ScreenWord::Done,
             Word::Refuse(why) => ScreenWord::Refuse(why),

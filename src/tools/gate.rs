@@ -21,7 +21,7 @@ pub use review::Review;
 use super::dispatch::{Dispatch, Planned, PlannedCall};
 use super::spec::{Progress, ToolCtx, ToolOutput, ToolSpec};
 use crate::lock::lock;
-use crate::policy::decide::Closed;
+use crate::policy::decide::{Closed, PLANNING};
 use crate::policy::permissions::Reader;
 use crate::policy::redact::RedactKind;
 use crate::policy::rule::Rules;
@@ -212,7 +212,8 @@ impl Gate {
             Err((outcome, why)) => {
                 body.content = serde_json::json!({ "error": why, "status": "blocked" }).to_string();
                 body.outcome = outcome;
-                body.view.summary = blocked_word(outcome).into();
+                let by_mode = why.starts_with(PLANNING);
+                body.view.summary = if by_mode { PLANNING } else { blocked_word(outcome) }.into();
                 body.view.approval = why;
                 body
             }

@@ -15,6 +15,8 @@ const SHORTEST: usize = 6;
 const LONGEST: usize = 28;
 /// Columns around a name: a blank, the number, a blank, the sign, a blank, and one behind it.
 const AROUND: usize = 6;
+/// Columns of the count of tabs that have no room.
+const HIDDEN: usize = 8;
 /// The colours of tabs, by their number.
 const COLOURS: [Role; 6] = [Role::Accent, Role::Good, Role::Code, Role::Careful, Role::Quote, Role::Bad];
 
@@ -43,15 +45,19 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, x: u16, y: u16, room: u16, lay
     let room = usize::from(room);
     let most = share(&widths, room);
     // Where not even short names have room, those around the one in view are shown.
-    let fits = (room / (most.min(SHORTEST) + AROUND)).max(1);
+    let fits = (room.saturating_sub(2 * HIDDEN) / (most.min(SHORTEST) + AROUND)).max(1);
     let wide: usize = widths.iter().map(|width| width.min(&most) + AROUND).sum();
     let first = if wide <= room { 0 } else { (model.at + 1).saturating_sub(fits) };
     let mut at = x;
+    if first > 0 {
+        at = hidden(paint, at, y, "‹", &tabs[..first]);
+    }
     for (index, tab) in tabs.iter().enumerate().skip(first) {
         let name = truncate_end(&names[index], most);
         let end = usize::from(at - x) + width(&name) + AROUND;
-        if end > room {
-            at = paint.put(at, y, 1, "…", paint.slot(Slot::StatusDim));
+        let rest = if index + 1 < tabs.len() && wide > room { HIDDEN } else { 0 };
+        if end + rest > room {
+            at = hidden(paint, at, y, "›", &tabs[index..]);
             break;
         }
         let shown = index == model.at;
@@ -67,6 +73,18 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, x: u16, y: u16, room: u16, lay
         at += area.width;
     }
     at
+}
+
+/// How many tabs have no room on this side, and whether one of them waits for the user.
+fn hidden(paint: &mut Paint<'_>, x: u16, y: u16, side: &str, tabs: &[&Tab]) -> u16 {
+    let waits = |tab: &&&Tab| matches!(tab.state(), TabState::NeedsAnswer | TabState::NeedsPassword);
+    let waiting = tabs.iter().filter(waits).count();
+    let (text, style) = if waiting > 0 {
+        (format!(" {side}{} {waiting}? ", tabs.len()), paint.role(Role::Careful))
+    } else {
+        (format!(" {side}{} ", tabs.len()), paint.slot(Slot::StatusDim))
+    };
+    paint.put(x, y, width(&text) as u16, &text, style)
 }
 
 /// Columns that a name may have so that all fit: short ones keep theirs, long ones share what is left.

@@ -73,14 +73,14 @@ fn exit_codes() {
     assert_eq!(home.run(&["-p", "go", "--max-turns", "2"]).status.code(), Some(3));
     let spent = home.run(&["-p", "go", "--max-tokens", "1"]);
     assert_eq!(
-        (spent.status.code(), err(&spent).contains("the limit of 1 tokens is reached")),
+        (spent.status.code(), err(&spent).contains("reached the limit of 1 tokens")),
         (Some(3), true),
         "{}",
         err(&spent)
     );
     let late = home.run(&["-p", "go", "--max-time", "0"]);
     assert_eq!(
-        (late.status.code(), err(&late).contains("the limit of 0 s is reached")),
+        (late.status.code(), err(&late).contains("reached the limit of 0 s")),
         (Some(3), true),
         "{}",
         err(&late)

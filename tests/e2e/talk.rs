@@ -75,7 +75,7 @@ fn a_window_is_listed_asked_answered_and_brought_to_the_front() {
     let done = home.run(&["windows", "focus", &first]);
     assert!(done.status.success(), "{}", out(&done));
     term.wait("hello from the first").wait("forty-two");
-    assert!(out(&home.run(&["windows", "focus", "nobody"])).contains("no open session is called nobody"));
+    assert!(out(&home.run(&["windows", "focus", "nobody"])).contains("no open session with the id or title nobody"));
     term.quit();
     assert_eq!(term.ended(), 0);
     assert!(windows(&home).is_empty());
@@ -124,7 +124,7 @@ fn a_second_session_in_a_checkout_is_asked_where_it_works() {
     term.send("hi\r").wait("hello");
     term.send(NEW).shows("a second tab", |text| text.lines().next().is_some_and(|row| row.contains('2')));
     until("who else is there is known", || sessions(&home).len() == 2);
-    term.send("try something\r").wait("Work in a worktree");
+    term.send("try something\r").wait("Work in a worktree").wait("Enter select");
     term.send("\x1b[B\r").wait("on branch hermes/").wait("try something");
     term.send("\r").wait("over here");
     let beside = |entry: &std::fs::DirEntry| {

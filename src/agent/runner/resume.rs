@@ -138,7 +138,10 @@ impl Runner {
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {
         if let Some(grants) = values.remove("grants").and_then(|v| serde_json::from_value::<Vec<String>>(v).ok()) {
             if !grants.is_empty() {
-                let text = format!("still allowed in this session: {}; /clear starts without it", grants.join(", "));
+                let text = format!(
+                    "still allowed in this session: {}; /clear starts without it",
+                    crate::tools::gate::Gate::in_words(&grants)
+                );
                 self.notice(Level::Info, text).await;
             }
             self.gate.restore_grants(grants);

@@ -47,7 +47,7 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 pub fn choose(model: &mut Model, out: &mut Vec<Effect>, word: &str) {
     let Some(mode) = Mode::read(word) else {
         let words = Mode::ALL.map(Mode::word).join(", ");
-        return model.notices.add(model.now, Level::Warning, format!("\"{word}\" is no mode; use {words}"));
+        return model.notices.add(model.now, Level::Warning, format!("\"{word}\" is not a mode; use {words}"));
     };
     match (mode, now(model)) {
         (Mode::Yolo, Mode::Yolo) => {}

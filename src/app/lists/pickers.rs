@@ -28,6 +28,7 @@ pub fn open(model: &mut Model, kind: PickerKind, title: &str, items: Vec<PickIte
         matches,
         selected,
         loading: false,
+        inert_until: 0,
         footnote: String::new(),
     })));
 }
@@ -250,6 +251,7 @@ mod tests {
             matches: Vec::new(),
             selected: 0,
             loading: false,
+            inert_until: 0,
             footnote: String::new(),
         }
     }

@@ -37,7 +37,8 @@ impl Modal {
             Modal::PolicyChanged(modal) => Some(&mut modal.inert_until),
             Modal::Confirm(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
             Modal::Input(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
-            Modal::Picker(_) | Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
+            Modal::Picker(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
+            Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
         }
     }
 }
@@ -282,6 +283,8 @@ pub struct Picker {
     /// Index into `matches`.
     pub selected: usize,
     pub loading: bool,
+    /// Keys are ignored until this time (milliseconds since the epoch), when it opened by itself; 0 when it did not.
+    pub inert_until: i64,
     /// Shown under the list: a problem and its remedy, a hint.
     pub footnote: String,
 }

@@ -2,9 +2,10 @@
 //! change nothing. A window asks once about a checkout.
 
 use super::{tabs, turn};
+use crate::app::approvals::inert::INERT_MS;
 use crate::app::approvals::mode;
 use crate::app::effect::{Effect, LoadRequest};
-use crate::app::input::composer;
+use crate::app::input::{composer, drafts};
 use crate::app::lists::pickers;
 use crate::app::model::Model;
 use crate::app::model::modal::{PickItem, PickerKind};
@@ -38,8 +39,8 @@ pub fn asks(model: &mut Model) -> bool {
         return false;
     }
     let who = match &found.names[..] {
-        [one] => format!("“{one}” works"),
-        names => format!("{} other sessions work", names.len()),
+        [one] => format!("“{one}” is also open"),
+        names => format!("{} other sessions are also open", names.len()),
     };
     let item = |label: &str, detail: &str, value: &str| PickItem {
         label: label.into(),
@@ -48,12 +49,17 @@ pub fn asks(model: &mut Model) -> bool {
         ..PickItem::default()
     };
     let items = vec![
-        item("Go on here", "both change the same files", GO_ON),
-        item("Work in a worktree", "a new branch from the last commit, in a folder next to this one", WORKTREE),
-        item("Change nothing", "plan mode: reads and proposes", READ_ONLY),
+        item("Continue here", "both change the same files", GO_ON),
+        item("Work in a worktree", "a new branch from the last commit; uncommitted changes stay here", WORKTREE),
+        item("Plan only", "plan mode: read-only", READ_ONLY),
     ];
-    let title = format!("{who} in {} too", model.shown_folder(&found.checkout));
+    let model_now = model.now;
+    let title = format!("{who} in {}", model.shown_folder(&found.checkout));
     pickers::open(model, PickerKind::Checkout, &title, items);
+    // Enter opened it: what is typed on, and a second Enter, are not for it.
+    if let Some(picker) = pickers::top(model, PickerKind::Checkout) {
+        picker.inert_until = model_now + INERT_MS;
+    }
     true
 }
 
@@ -62,7 +68,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
     let Some(found) = model.tab.neighbours.take() else { return };
     match value {
         WORKTREE => {
-            model.notices.add(model.now, Level::Info, "making a worktree");
+            model.notices.add(model.now, Level::Info, "Creating a worktree");
             out.push(Effect::Load(LoadRequest::Worktree { checkout: found.checkout }));
         }
         READ_ONLY => {
@@ -86,10 +92,16 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     match model.tab.worktree.take() {
         Some(Ok((folder, branch))) => {
             let typed = std::mem::take(&mut model.tab.composer);
+            // It is no draft of this folder any more.
+            drafts::touch(model);
+            drafts::save(model, out);
             tabs::open_in(model, out, folder.clone());
             model.tab.composer = typed;
             composer::changed(model, out);
-            let text = format!("works in {} on branch {branch}; send when ready", model.shown_folder(&folder));
+            let text = format!(
+                "This session now works in {} on branch {branch}; press Enter to send",
+                model.shown_folder(&folder)
+            );
             model.notices.add(model.now, Level::Info, text);
         }
         Some(Err(why)) => model.notices.add(model.now, Level::Error, format!("no worktree: {why}")),
@@ -102,7 +114,7 @@ mod tests {
     use super::*;
     use crate::app::model::modal::Modal;
     use crate::app::msg::{LoadReply, Msg};
-    use crate::app::tests::{opened, ready, script};
+    use crate::app::tests::{opened, ready, script, script_at};
     use crate::app::update;
     use crate::protocol::{AgentCommand, Mode, Opens};
 
@@ -122,22 +134,32 @@ mod tests {
         effects.iter().filter_map(text).collect()
     }
 
+    /// A prompt is sent, and keys follow when the card takes them.
+    fn later(model: &mut Model, keys: &str) -> Vec<Effect> {
+        script(model, "do it<ret>");
+        let now = model.now + 2_000;
+        script_at(model, now, keys)
+    }
+
     #[test]
     fn the_card_comes_once_and_each_row_does_what_it_says() {
         // Go on: sent, and never asked again in this window.
         let mut model = shared();
         assert_eq!(sent(&script(&mut model, "do it<ret>")), [""; 0]);
         assert!(matches!(model.tab.modals.last(), Some(Modal::Picker(picker)) if picker.kind == PickerKind::Checkout));
-        assert_eq!(sent(&script(&mut model, "<ret>")), ["do it"]);
+        // A second Enter, and what is typed on, are not for the card.
+        assert_eq!(sent(&script(&mut model, "<ret>")), [""; 0]);
+        let now = model.now + 2_000;
+        assert_eq!(sent(&script_at(&mut model, now, "<ret>")), ["do it"]);
         assert_eq!(model.shared_checkouts, ["/p"]);
         // Change nothing: plan mode, then sent.
         let mut model = shared();
-        let effects = script(&mut model, "do it<ret><down><down><ret>");
+        let effects = later(&mut model, "<down><down><ret>");
         assert!(effects.contains(&Effect::Agent(AgentCommand::SetMode(Mode::Plan))));
         assert_eq!(sent(&effects), ["do it"]);
         // Esc leaves everything as it was.
         let mut model = shared();
-        assert_eq!(sent(&script(&mut model, "do it<ret><esc>")), [""; 0]);
+        assert_eq!(sent(&later(&mut model, "<esc>")), [""; 0]);
         assert_eq!(composer::whole(&model.tab.composer), "do it");
         // Nobody else works there.
         let mut model = shared();
@@ -148,7 +170,7 @@ mod tests {
     #[test]
     fn a_worktree_takes_what_was_typed_and_waits_until_its_tab_is_in_view() {
         let mut model = shared();
-        let effects = script(&mut model, "do it<ret><down><ret>");
+        let effects = later(&mut model, "<down><ret>");
         assert!(effects.contains(&Effect::Load(LoadRequest::Worktree { checkout: "/p".into() })));
         let image = crate::protocol::Image { media_type: "image/png".into(), data: String::new() };
         model.tab.composer.images.push(image);

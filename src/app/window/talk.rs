@@ -5,6 +5,7 @@ use crate::app::approvals::inert;
 use crate::app::effect::Effect;
 use crate::app::model::Model;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal};
+use crate::app::model::tab::Tab;
 use crate::app::session::tabs;
 use crate::protocol::{SessionId, WindowRequest};
 use crate::text::visible::visible;
@@ -63,8 +64,13 @@ pub fn open_waiting(model: &mut Model) {
         Modal::Confirm(Confirm { then: ConfirmThen::Allow(id, _), .. }) => !ids.contains(id),
         _ => false,
     };
-    model.tab.modals.retain(|modal| !left(modal));
-    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over {
+    for tab in model.parked.iter_mut().chain(std::iter::once(&mut model.tab)) {
+        tab.modals.retain(|modal| !left(modal));
+    }
+    let is_shown = |tab: &Tab| {
+        tab.modals.iter().any(|modal| matches!(modal, Modal::Confirm(Confirm { then: ConfirmThen::Allow(..), .. })))
+    };
+    if !model.tab.modals.is_empty() || model.tab.processes.pane.taken_over || model.parked.iter().any(is_shown) {
         return;
     }
     let Some(wish) = model.wishes.first().cloned() else { return };
@@ -89,6 +95,11 @@ pub fn allowed(model: &mut Model, out: &mut Vec<Effect>, id: AskedId, request: W
         }
     };
     out.push(Effect::Window(id, word));
+}
+
+/// Whoever asked has left.
+pub fn gone(model: &mut Model, id: AskedId) {
+    model.wishes.retain(|wish| wish.id != id);
 }
 
 /// The person said no.

@@ -25,9 +25,10 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Sessions(browser) => browser.ask_at,
         Modal::Trust(trust) => Some(trust.inert_until).filter(|until| *until > model.now),
         Modal::PolicyChanged(modal) => Some(modal.inert_until).filter(|until| *until > model.now),
+        Modal::Picker(picker) => Some(picker.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
-        Modal::Picker(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
+        Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
     });
     let candidates = [
         motion(model),

@@ -119,11 +119,25 @@ async fn serve(mut stream: UnixStream, engine: &Engine) -> io::Result<()> {
         let looks = move || {
             let mut known: Vec<u32> = windows(&paths).into_iter().map(|(pid, _)| pid).collect();
             known.push(std::process::id());
-            pid.map_or(Some(String::new()), |pid| exec::command_above(pid, &known))
+            match pid {
+                // It has left: nobody is there to hear.
+                Some(pid) if !exec::is_there(pid) => None,
+                Some(pid) => Some(exec::command_above(pid, &known)),
+                None => Some(Some(String::new())),
+            }
         };
-        let by = tokio::task::spawn_blocking(looks).await.unwrap_or(Some(String::new()));
+        let Some(by) = tokio::task::spawn_blocking(looks).await.unwrap_or(Some(Some(String::new()))) else {
+            return Ok(());
+        };
         match request(&mut stream).await {
-            Ok(request) => engine.answer(request, by).await,
+            Ok(request) => {
+                let mut rest = [0; 64];
+                tokio::select! {
+                    reply = engine.answer(request, by) => reply,
+                    // Nothing follows a request: whoever asked has left.
+                    _ = stream.read(&mut rest) => return Ok(()),
+                }
+            }
             Err(why) => WindowReply::Refused(why),
         }
     } else {
@@ -208,6 +222,12 @@ impl Engine {
         if !needs_screen {
             return self.carry_out(request).await;
         }
+        // Nobody is asked about what can't be done.
+        if let WindowRequest::Focus(session) | WindowRequest::Ask { session, .. } = &request
+            && !self.inner.board.sessions().iter().any(|known| known.session == *session)
+        {
+            return not_open();
+        }
         let screen = crate::lock::lock(&self.inner.screen).clone();
         let Some(screen) = screen else {
             return WindowReply::Refused("no screen is open there, so nobody can allow it".into());
@@ -217,7 +237,7 @@ impl Engine {
             return WindowReply::Refused("that window is busy; try again".into());
         }
         match tokio::time::timeout(PERSON_WAIT, answered).await {
-            Ok(Ok(ScreenWord::CarryOut)) => self.carry_out(request).await,
+            Ok(Ok(ScreenWord::CarryOut)) => self.carry_out(of_command(request)).await,
             Ok(Ok(ScreenWord::Done)) => WindowReply::Done,
             Ok(Ok(ScreenWord::Refuse(why))) => WindowReply::Refused(why),
             Ok(Err(_)) | Err(_) => WindowReply::Refused("nobody answered there".into()),
@@ -248,6 +268,9 @@ impl Engine {
             }
             WindowRequest::Status => WindowReply::Status(self.status(&board.sessions())),
             WindowRequest::Focus(_) => WindowReply::Refused("no screen is open there".into()),
+            WindowRequest::Ask { text, .. } if text.trim().is_empty() => {
+                WindowReply::Refused("the prompt is empty".into())
+            }
             WindowRequest::Ask { session, text, wait } => {
                 let Some(answered) = board.wait_for(&session, &text, wait) else { return not_open() };
                 self.order(&session, AgentCommand::Steer { text, images: Vec::new() });
@@ -259,7 +282,7 @@ impl Engine {
             }
             WindowRequest::Answer { session, to, says } => {
                 let Some(waiting) = board.waiting(&session, to) else {
-                    return WindowReply::Refused("nothing with this number waits there".into());
+                    return WindowReply::Refused("nothing with this number needs an answer there".into());
                 };
                 if waiting.cut && says == WindowSays::Allow {
                     return WindowReply::Refused("it is too long to be allowed unseen: answer it in its window".into());
@@ -281,6 +304,16 @@ impl Engine {
                 WindowReply::Done
             }
         }
+    }
+}
+
+/// A prompt that a command gives says so.
+fn of_command(request: WindowRequest) -> WindowRequest {
+    match request {
+        WindowRequest::Ask { session, text, wait } => {
+            WindowRequest::Ask { session, text: format!("[A command of another session asks:] {text}"), wait }
+        }
+        other => other,
     }
 }
 

@@ -51,6 +51,11 @@ fn above(
     true
 }
 
+/// Whether a process runs.
+pub fn is_there(pid: u32) -> bool {
+    !cfg!(target_os = "linux") || procfs::stat(pid).is_some_and(|stat| !stat.zombie)
+}
+
 fn carries_mark(pid: u32) -> bool {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(MARK.as_bytes()))

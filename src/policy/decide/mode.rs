@@ -1,7 +1,7 @@
 //! What a mode makes of a verdict: plan and review are stricter than the rules, yolo is looser.
 
 use super::Decided;
-use crate::policy::{Intent, Mode, Verdict, Why, World, shell};
+use crate::policy::{Intent, Mode, Rules, Verdict, Why, World, shell};
 
 /// The class of an edit that only the mode asks about. A rule or a grant answers it.
 pub const REVIEWED: &str = "edit in review mode";
@@ -11,7 +11,7 @@ pub const PLANNING: &str = "plan mode";
 /// An edit that nothing else asks about, in a mode in which each is looked at.
 pub(super) fn reviewed(mode: Mode, verdict: Verdict) -> Verdict {
     match verdict {
-        Verdict::Allow(_) if mode == Mode::Review => Verdict::Ask(vec![why(REVIEWED, "each edit is asked about")]),
+        Verdict::Allow(_) if mode == Mode::Review => Verdict::Ask(vec![why(REVIEWED, "each edit needs approval")]),
         other => other,
     }
 }
@@ -51,12 +51,37 @@ const CLIENTS: &[&str] = &[
 ];
 
 /// The verdict as it counts in a mode.
-pub(super) fn applied(mode: Mode, intent: &Intent, verdict: Verdict, rules: Vec<String>, world: &dyn World) -> Decided {
+pub(super) fn applied(
+    mode: Mode,
+    intent: &Intent,
+    verdict: Verdict,
+    rules: Vec<String>,
+    book: &Rules,
+    world: &dyn World,
+) -> Decided {
     match (mode, verdict) {
         (Mode::Yolo, Verdict::Ask(why)) => Decided { verdict: Verdict::Allow(why), rules, unasked: true },
         (Mode::Plan, verdict) => planning(intent, verdict, rules, world),
+        (Mode::Review, Verdict::Allow(reasons)) if rules.is_empty() => {
+            let verdict = match writes(intent, world).filter(|_| !book.grants(REVIEWED, &[])) {
+                Some(file) => Verdict::Ask(vec![why(REVIEWED, &format!("it changes {file}"))]),
+                None => Verdict::Allow(reasons),
+            };
+            Decided { verdict, rules, unasked: false }
+        }
         (_, verdict) => Decided { verdict, rules, unasked: false },
     }
+}
+
+/// A file that a command is seen to change: named in the line, and no device.
+fn writes(intent: &Intent, world: &dyn World) -> Option<String> {
+    let Intent::Command { line, cwd, .. } = intent else { return None };
+    let judged = shell::judge(line, cwd, world);
+    let changed = judged
+        .touched
+        .into_iter()
+        .find(|one| one.how != shell::Touch::Read && !one.paths.iter().all(|path| path.starts_with("/dev/")))?;
+    Some(changed.text)
 }
 
 /// The program of a command that has a service do the work.
@@ -86,6 +111,10 @@ fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>, world: &d
             )]),
             None => Verdict::Allow(reasons),
         },
+        (Intent::Command { .. }, Verdict::Ask(mut reasons)) => {
+            reasons.push(why(PLANNING, "it runs read-only: what it would change, it can't"));
+            Verdict::Ask(reasons)
+        }
         (_, verdict) => verdict,
     };
     Decided { verdict, rules, unasked: false }
@@ -98,11 +127,11 @@ fn why(effect: &str, text: &str) -> Why {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::EditIntent;
     use crate::policy::decide::explain;
     use crate::policy::permissions::Permission;
     use crate::policy::rule::Action;
     use crate::policy::testing::ALICE;
-    use crate::policy::{EditIntent, Rules};
     use std::path::Path;
 
     #[test]
@@ -131,7 +160,12 @@ mod tests {
             // What a rule allows is asked about where nothing is to be changed.
             (&remote, &trusted, ["ask", "allow", "allow", "allow", "allow"]),
             (&line("docker compose up -d"), &none, ["ask", "allow", "allow", "allow", "allow"]),
-            (&line("echo x | sudo -n /usr/bin/systemctl status"), &none, ["ask", "ask", "ask", "ask", "allow"]),
+            (&line("echo x | sudo -n /usr/bin/systemctl status"), &none, ["ask", "allow", "allow", "allow", "allow"]),
+            // What a command is seen to write is an edit, too.
+            (&line("sed -i s/a/b/ main.rs"), &none, ["allow", "ask", "allow", "allow", "allow"]),
+            (&line("echo x > main.rs"), &none, ["allow", "ask", "allow", "allow", "allow"]),
+            (&line("echo x > main.rs"), &allowed, ["allow", "allow", "allow", "allow", "allow"]),
+            (&line("cargo test > /dev/null"), &none, ["allow", "allow", "allow", "allow", "allow"]),
             (&Intent::Read("/home/alice/project/a.rs".into()), &none, ["allow"; 5]),
             (&Intent::Talk, &none, ["allow"; 5]),
         ] {

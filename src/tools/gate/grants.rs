@@ -18,6 +18,11 @@ impl Gate {
         lock(&self.rules).session = grants.into();
     }
 
+    /// Grants as people read them.
+    pub fn in_words(grants: &[String]) -> String {
+        grants.iter().map(|entry| said(entry)).collect::<Vec<_>>().join(", ")
+    }
+
     /// Makes an answer last; how far it reaches, in words.
     pub(super) async fn widen(&self, grant: Grant, ctx: &ToolCtx) -> String {
         let entries = grant.entries.iter().map(|entry| said(entry)).collect::<Vec<_>>().join(", ");

@@ -38,6 +38,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         (
             "picker",
             Modal::Picker(Box::new(Picker {
+                inert_until: 0,
                 kind: PickerKind::Palette,
                 title: "Commands".into(),
                 query: String::new(),

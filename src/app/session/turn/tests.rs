@@ -296,7 +296,7 @@ fn the_line_of_a_turn_says_how_it_ended() {
         (TurnEnd::Completed, 2, 3_210, "2 steps · 3.2 s"),
         (TurnEnd::Completed, 1, 40, "1 step · 0.0 s"),
         (TurnEnd::Stopped, 1, 12_900, "stopped · 1 step · 12 s"),
-        (TurnEnd::Limit, 90, 3_725_000, "out of steps · 90 steps · 1 h 2 m"),
+        (TurnEnd::Limit, 90, 3_725_000, "limit reached · 90 steps · 1 h 2 m"),
         (TurnEnd::Error("x".into()), 3, 225_000, "failed · 3 steps · 3 m 45 s"),
     ] {
         assert_eq!(TurnOutcome { turn: 1, end, steps, duration_ms }.line(), line);
