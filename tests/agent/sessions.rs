@@ -121,6 +121,11 @@ impl House {
             let told = told.expect("the engine says nothing").expect("the engine is gone");
             let Some(event) = told.event else { continue };
             self.only_own(&told.session, &format!("{event:?}"));
+            if let AgentEvent::SessionChanged(info) | AgentEvent::SessionOpened { session: info, .. } = &event
+                && let Some(known) = self.known.get_mut(&told.session)
+            {
+                known.cwd = PathBuf::from(&info.cwd);
+            }
             if told.session == *id && fits(&event) {
                 return event;
             }
@@ -147,7 +152,6 @@ impl House {
         self.known.insert(id.clone(), Known { marks, cwd, open: true });
         let opened = self.until(&id, |event| matches!(event, AgentEvent::SessionOpened { .. })).await;
         let AgentEvent::SessionOpened { session, .. } = opened else { unreachable!() };
-        self.known.get_mut(&id).unwrap().cwd = PathBuf::from(&session.cwd);
         session
     }
 
@@ -225,7 +229,6 @@ async fn sessions_that_are_opened_used_and_switched_at_random_share_nothing() {
                 }
                 (6, Some(id)) => {
                     house.say(&id, "run cd sub 2>/dev/null || true").await;
-                    house.known.get_mut(&id).unwrap().cwd = work.join("sub");
                 }
                 (7, Some(id)) => {
                     let mark = house.mark();

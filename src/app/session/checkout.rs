@@ -99,7 +99,7 @@ pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
             model.tab.composer = typed;
             composer::changed(model, out);
             let text = format!(
-                "This session now works in {} on branch {branch}; press Enter to send",
+                "This session now works in {} on branch {branch}; send when ready",
                 model.shown_folder(&folder)
             );
             model.notices.add(model.now, Level::Info, text);

@@ -60,10 +60,7 @@ pub fn open_waiting(model: &mut Model) {
     let now = model.now;
     model.wishes.retain(|wish| now - wish.at < PATIENCE_MS);
     let ids: Vec<AskedId> = model.wishes.iter().map(|wish| wish.id).collect();
-    let left = |modal: &Modal| match modal {
-        Modal::Confirm(Confirm { then: ConfirmThen::Allow(id, _), .. }) => !ids.contains(id),
-        _ => false,
-    };
+    let left = |modal: &Modal| matches!(modal, Modal::Confirm(Confirm { then: ConfirmThen::Allow(id, _), .. }) if !ids.contains(id));
     for tab in model.parked.iter_mut().chain(std::iter::once(&mut model.tab)) {
         tab.modals.retain(|modal| !left(modal));
     }

@@ -65,11 +65,15 @@ pub fn draw(
     let most = usize::from(area.height.saturating_sub(6 + note_rows)).max(3);
     let body = lines.len().clamp(1, most.min(20));
     let count = format!("{} of {}", state.matches.len(), state.items.len());
-    let foot = hint::list(&[
-        (hints::moves(model), ""),
-        (hint::here(model, Action::Accept), ""),
-        (hint::here(model, Action::Close), ""),
-    ]);
+    let foot = if state.inert_until > model.now {
+        "keys are ignored for a moment".to_owned()
+    } else {
+        hint::list(&[
+            (hints::moves(model), ""),
+            (hint::here(model, Action::Accept), ""),
+            (hint::here(model, Action::Close), ""),
+        ])
+    };
     let frame = Frame { title: &state.title, note: &count, foot: &foot, aside, ..Frame::default() };
     let place = frame.draw(paint, area, columns, cells(body) + 2 + note_rows);
     let caret = field(model, paint, row(place, 0), "❯ ", &state.query, state.cursor);
