@@ -248,7 +248,7 @@ impl Turn {
             TurnEnd::Limit => vec![Action::Append(Body::Note {
                 kind: NoteKind::Warning,
                 text: match &self.spent {
-                    Some(spent) => format!("{spent}"),
+                    Some(spent) => spent.clone(),
                     None => {
                         format!("the budget of {} steps is used up; say “continue” to keep going", self.limits.steps)
                     }

@@ -31,7 +31,7 @@ pub enum Effect {
         cleared: bool,
     },
     /// The sessions that a killed window would come back with.
-    SaveTabs(Vec<SessionId>),
+    SaveTabs(Vec<super::model::tab::KeptTab>),
     /// The word of this window to what another program asked of it.
     Window(AskedId, Word),
     Process(ProcessCommand),

@@ -45,9 +45,9 @@ pub struct Model {
     /// Tabs made so far, for their numbers.
     pub tab_count: u64,
     /// The sessions that a killed window would come back with.
-    pub saved_tabs: Vec<crate::protocol::SessionId>,
+    pub saved_tabs: Vec<tab::KeptTab>,
     /// Those of a window that was killed, which a key brings back.
-    pub lost_tabs: Vec<crate::protocol::SessionId>,
+    pub lost_tabs: Vec<tab::KeptTab>,
     /// What commands of agents ask of this window, the oldest first.
     pub wishes: Vec<talk::Wish>,
     /// Checkouts that several sessions of this window may change.

@@ -28,7 +28,7 @@ pub enum Msg {
     /// The engine opens this session for a tab.
     Bound(TabId, crate::protocol::SessionId),
     /// The sessions of a window that was killed.
-    LostTabs(Vec<crate::protocol::SessionId>),
+    LostTabs(Vec<crate::app::model::tab::KeptTab>),
     /// Another program asks something of this window; the command of an agent that does, if one does.
     Window(AskedId, crate::protocol::WindowRequest, Option<String>),
     /// The program that asked has left.

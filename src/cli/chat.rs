@@ -5,6 +5,7 @@ use super::setup::{self, Base};
 use crate::app::Model;
 use crate::app::model::ToolWords;
 use crate::app::model::first_run::FirstRun;
+use crate::app::model::tab::KeptTab;
 use crate::config::keymap::Keymap;
 use crate::config::skin::Appearance;
 use crate::config::theme::Canvas;
@@ -185,7 +186,11 @@ async fn first_tabs(args: &ChatArgs, base: &Base, store: &Store) -> anyhow::Resu
             !behind.is_empty(),
             "no tabs were left open; `hermes -c` resumes the last session of this folder"
         );
-        first = Some(behind.remove(0));
+        // The one in view has a session.
+        let at = behind.iter().position(|kept| matches!(kept, KeptTab::Session(_)));
+        if let Some(KeptTab::Session(id)) = at.map(|at| behind.remove(at)) {
+            first = Some(id);
+        }
     }
     if first.is_none() {
         first = setup::resumed(args, store, base).await?;

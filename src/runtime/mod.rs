@@ -23,7 +23,7 @@ mod worktrees;
 use crate::app::approvals::seen;
 use crate::app::input::vi;
 use crate::app::model::notices::Notices;
-use crate::app::model::tab::{TabId, TabState};
+use crate::app::model::tab::{KeptTab, TabId, TabState};
 use crate::app::session::tabs;
 use crate::app::{Effect, Model, Msg, update};
 use crate::config::load::{Loaded, Sources};
@@ -55,7 +55,7 @@ pub struct Workers {
 pub struct FirstTabs {
     pub first: Opens,
     /// Sessions that open behind it.
-    pub behind: Vec<SessionId>,
+    pub behind: Vec<KeptTab>,
 }
 
 /// When a frame that was drawn without grammars is drawn again.

@@ -3,10 +3,10 @@
 //! Each window has a list and a lock in `HERMES_HOME/run`. A list whose lock nobody holds is of a window that was killed; one
 //! that is left in order becomes the last list, which `hermes -c --all` opens.
 
+use crate::app::model::tab::KeptTab;
 use crate::config::paths::Paths;
 use crate::fs::remove;
 use crate::fs::{ensure_dir, write_atomic};
-use crate::protocol::SessionId;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -38,7 +38,7 @@ impl OpenTabs {
     ///
     /// # Errors
     /// When the folder or the file can't be written.
-    pub fn save(&mut self, sessions: &[SessionId]) -> io::Result<()> {
+    pub fn save(&mut self, sessions: &[KeptTab]) -> io::Result<()> {
         if self.lock.is_none() {
             ensure_dir(&self.dir).map_err(io::Error::other)?;
             let lock = OpenOptions::new().create(true).truncate(false).write(true).open(lock_of(&self.list))?;
@@ -60,7 +60,7 @@ impl OpenTabs {
 }
 
 /// The sessions of windows that were killed, the newest window first; their lists become the last one. Blocks.
-pub fn lost(paths: &Paths) -> Vec<SessionId> {
+pub fn lost(paths: &Paths) -> Vec<KeptTab> {
     let dir = paths.run();
     let Ok(entries) = std::fs::read_dir(&dir) else { return Vec::new() };
     let mut lists: Vec<PathBuf> = entries
@@ -69,7 +69,7 @@ pub fn lost(paths: &Paths) -> Vec<SessionId> {
         .filter(|path| path.extension().is_some_and(|e| e == "tabs"))
         .collect();
     lists.sort_by_key(|path| std::cmp::Reverse(std::fs::metadata(path).and_then(|about| about.modified()).ok()));
-    let mut found: Vec<SessionId> = Vec::new();
+    let mut found: Vec<KeptTab> = Vec::new();
     for list in lists.into_iter().take(LISTS) {
         let held = File::open(lock_of(&list))
             .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err());
@@ -93,7 +93,7 @@ pub fn lost(paths: &Paths) -> Vec<SessionId> {
 }
 
 /// The sessions of the window that was left or killed last. Blocks.
-pub fn last(paths: &Paths) -> Vec<SessionId> {
+pub fn last(paths: &Paths) -> Vec<KeptTab> {
     let lost = lost(paths);
     if lost.is_empty() { read(&paths.run().join(LAST)) } else { lost }
 }
@@ -108,12 +108,12 @@ fn lock_of(list: &Path) -> PathBuf {
     list.with_extension("lock")
 }
 
-fn read(list: &Path) -> Vec<SessionId> {
+fn read(list: &Path) -> Vec<KeptTab> {
     let text = std::fs::read_to_string(list).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-fn write(list: &Path, sessions: &[SessionId]) -> io::Result<()> {
+fn write(list: &Path, sessions: &[KeptTab]) -> io::Result<()> {
     let text = serde_json::to_string(sessions).map_err(io::Error::other)?;
     write_atomic(list, &text).map_err(io::Error::other)
 }
@@ -122,8 +122,8 @@ fn write(list: &Path, sessions: &[SessionId]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn ids(names: &[&str]) -> Vec<SessionId> {
-        names.iter().map(|name| SessionId::from(*name)).collect()
+    fn ids(names: &[&str]) -> Vec<KeptTab> {
+        names.iter().map(|name| KeptTab::Session((*name).into())).collect()
     }
 
     #[test]
@@ -131,7 +131,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::at(home.path());
         let mut running = OpenTabs::new(&paths);
-        running.save(&ids(&["a", "b"])).unwrap();
+        let draft = KeptTab::Draft { cwd: "/p".into(), text: "half".into() };
+        running.save(&[&ids(&["a", "b"])[..], &[draft.clone()]].concat()).unwrap();
         assert_eq!(lost(&paths), ids(&[]), "it runs");
         // Another one, whose lock went with its process.
         std::fs::write(paths.run().join("1.tabs"), r#"["c","d"]"#).unwrap();
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(lost(&paths), ids(&[]), "offered once");
         assert_eq!(last(&paths), ids(&["c", "d"]), "and kept for -c --all");
         running.close();
-        assert_eq!((lost(&paths), last(&paths)), (ids(&[]), ids(&["a", "b"])));
+        assert_eq!((lost(&paths), last(&paths)), (ids(&[]), [&ids(&["a", "b"])[..], &[draft]].concat()));
     }
 
     #[test]

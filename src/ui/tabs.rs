@@ -45,7 +45,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, x: u16, y: u16, room: u16, lay
     let room = usize::from(room);
     let most = share(&widths, room);
     // Where not even short names have room, those around the one in view are shown.
-    let fits = (room.saturating_sub(2 * HIDDEN) / (most.min(SHORTEST) + AROUND)).max(1);
+    let fits = (room.saturating_sub(HIDDEN) / (most.min(SHORTEST) + AROUND)).max(1);
     let wide: usize = widths.iter().map(|width| width.min(&most) + AROUND).sum();
     let first = if wide <= room { 0 } else { (model.at + 1).saturating_sub(fits) };
     let mut at = x;

@@ -60,14 +60,19 @@ pub fn set_text(model: &mut Model, text: &str) {
 
 /// Replaces the text by a stored draft with its pastes.
 pub fn restore(model: &mut Model, stored: &str) {
+    refill(&mut model.tab.composer, stored);
+}
+
+/// The same for the composer of any tab.
+pub fn refill(composer: &mut Composer, stored: &str) {
     let (text, pastes) = paste::decode_draft(stored);
     let numbers = pastes
         .iter()
         .filter_map(|paste| paste.placeholder.strip_prefix("[Pasted text #")?.split(':').next()?.parse::<usize>().ok());
-    model.tab.composer.folded = model.tab.composer.folded.max(numbers.max().unwrap_or(0));
-    model.tab.composer.area = area(&text);
-    model.tab.composer.pastes = pastes;
-    model.tab.composer.completion = None;
+    composer.folded = composer.folded.max(numbers.max().unwrap_or(0));
+    composer.area = area(&text);
+    composer.pastes = pastes;
+    composer.completion = None;
 }
 
 /// Empties text, pastes and images; the numbers of pastes begin anew.

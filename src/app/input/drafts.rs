@@ -3,6 +3,7 @@
 use super::{composer, paste};
 use crate::app::effect::Effect;
 use crate::app::model::Model;
+use crate::app::model::composer::Composer;
 use crate::app::session::sessions;
 use crate::protocol::{Level, SessionId};
 use crate::store::StoreJob;
@@ -37,12 +38,17 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-fn job(model: &Model) -> Effect {
-    let text = if model.tab.composer.history.at.is_some() {
-        model.tab.composer.history.draft.clone()
+/// The draft of a composer, as it is stored.
+pub fn encoded(composer: &Composer) -> String {
+    if composer.history.at.is_some() {
+        composer.history.draft.clone()
     } else {
-        paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes)
-    };
+        paste::encode_draft(&composer::text(composer), &composer.pastes)
+    }
+}
+
+fn job(model: &Model) -> Effect {
+    let text = encoded(&model.tab.composer);
     Effect::Store(StoreJob::SaveDraft { session: key(model), cwd: sessions::cwd(model).to_owned(), text })
 }
 

@@ -3,6 +3,7 @@
 use super::{CopyMode, Copying, Pane, PolicyOnDisk, Sent, TurnStatus};
 use super::{approvals, composer, modal, processes, queue, selection, sidebar, transcript};
 use crate::protocol::{Meter, Mode, SessionId, SessionInfo};
+use serde::{Deserialize, Serialize};
 
 /// A tab: one session, with all that the screen knows of it. Built with it, dropped with it.
 pub struct Tab {
@@ -66,6 +67,18 @@ pub struct Neighbours {
 /// Counts up within a run of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TabId(pub u64);
+
+/// What comes back of a tab once its window was killed: its session, or what was typed in one without a prompt yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum KeptTab {
+    Session(SessionId),
+    Draft {
+        cwd: String,
+        /// As drafts are stored.
+        text: String,
+    },
+}
 
 /// Where a tab came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

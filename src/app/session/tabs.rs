@@ -9,7 +9,7 @@ use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{composer, drafts};
 use crate::app::lists::pickers;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
-use crate::app::model::tab::{From, Tab, TabId, TabState};
+use crate::app::model::tab::{From, KeptTab, Tab, TabId, TabState};
 use crate::app::model::{Model, TurnStatus};
 use crate::app::reading::select;
 use crate::app::terminal::processes;
@@ -164,15 +164,20 @@ fn fresh(model: &mut Model, cwd: String) -> Tab {
 }
 
 /// Adds tabs for sessions of an earlier run, behind the one in view.
-pub fn restore(model: &mut Model, out: &mut Vec<Effect>, sessions: Vec<SessionId>) {
+pub fn restore(model: &mut Model, out: &mut Vec<Effect>, kept: Vec<KeptTab>) {
     let open = |model: &Model, id: &SessionId| model.tabs().any(|tab| tab.of.as_ref() == Some(id));
-    for id in sessions {
-        if open(model, &id) {
-            continue;
-        }
-        let mut tab = fresh(model, model.tab.cwd.clone());
+    for one in kept {
+        let (cwd, opens, draft) = match one {
+            KeptTab::Session(id) if open(model, &id) => continue,
+            KeptTab::Session(id) => (model.tab.cwd.clone(), Opens::Resume(id), String::new()),
+            // It came back as the draft of the folder.
+            KeptTab::Draft { text, .. } if drafts::encoded(&model.tab.composer) == text => continue,
+            KeptTab::Draft { cwd, text } => (cwd, Opens::New, text),
+        };
+        let mut tab = fresh(model, cwd.clone());
         tab.opening = true;
-        let (id, cwd, opens) = (tab.id, tab.cwd.clone(), Opens::Resume(id));
+        composer::refill(&mut tab.composer, &draft);
+        let id = tab.id;
         model.parked.push(tab);
         out.push(Effect::Open { tab: id, opens, cwd, model: None, parent: None });
     }
@@ -355,14 +360,14 @@ pub fn not_opened(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// A window was killed with these open.
-pub fn lost(model: &mut Model, sessions: Vec<SessionId>) {
-    if sessions.is_empty() {
+pub fn lost(model: &mut Model, kept: Vec<KeptTab>) {
+    if kept.is_empty() {
         return;
     }
-    let count = plural(sessions.len() as u64, "session was", "sessions were");
+    let count = plural(kept.len() as u64, "tab was", "tabs were");
     let keys = model.keymap.keys_for("restore-tabs");
     let how = keys.first().map_or_else(|| "/restore".to_owned(), ToString::to_string);
-    model.lost_tabs = sessions;
+    model.lost_tabs = kept;
     let text = format!("{count} open when hermes was killed: {how} opens them again");
     model.notices.add(model.now, Level::Warning, text);
 }
@@ -414,7 +419,18 @@ pub fn word(state: TabState) -> &'static str {
 /// Tells which sessions are open when that changed: a killed window comes back with them.
 pub fn save(model: &mut Model, out: &mut Vec<Effect>) {
     let begun = |tab: &Tab| tab.transcript.cells.iter().any(|cell| cell.item.is_some());
-    let open: Vec<SessionId> = model.tabs().filter(|tab| begun(tab)).filter_map(|tab| tab.of.clone()).collect();
+    let open: Vec<KeptTab> = model
+        .tabs()
+        .filter_map(|tab| match &tab.of {
+            Some(session) if begun(tab) => Some(KeptTab::Session(session.clone())),
+            // The draft in view is kept for its folder.
+            _ if tab.id == model.tab.id || tab.composer.area.is_empty() => None,
+            _ => {
+                let cwd = tab.session.as_ref().map_or(&tab.cwd, |session| &session.cwd).clone();
+                Some(KeptTab::Draft { cwd, text: drafts::encoded(&tab.composer) })
+            }
+        })
+        .collect();
     if open != model.saved_tabs {
         model.saved_tabs.clone_from(&open);
         out.push(Effect::SaveTabs(open));

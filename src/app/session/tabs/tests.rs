@@ -32,6 +32,31 @@ fn tell(model: &mut Model, id: &str, event: AgentEvent) -> Vec<Effect> {
     update(model, now, Msg::Of(id.into(), Box::new(Msg::Agent(event))))
 }
 
+fn sessions(ids: &[&str]) -> Vec<KeptTab> {
+    ids.iter().map(|id| KeptTab::Session((*id).into())).collect()
+}
+
+#[test]
+fn what_was_typed_in_a_tab_without_a_prompt_comes_back_with_it() {
+    let mut model = first();
+    script(&mut model, "<C-x>N");
+    opens(&mut model, "t");
+    script(&mut model, "half a thought");
+    let effects = script(&mut model, "<C-x>N");
+    let draft = KeptTab::Draft {
+        cwd: model.parked[1].session.as_ref().map(|s| s.cwd.clone()).unwrap_or_default(),
+        text: "half a thought".into(),
+    };
+    let kept = [sessions(&["s"]), vec![draft]].concat();
+    assert!(effects.contains(&Effect::SaveTabs(kept.clone())), "{effects:?}");
+    // The next window.
+    let mut model = ready();
+    update(&mut model, 0, Msg::LostTabs(kept));
+    let effects = script(&mut model, "<C-x>B");
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Open { .. })).count(), 2);
+    assert_eq!(composer::whole(&model.parked[1].composer), "half a thought");
+}
+
 fn question(number: u64) -> AgentEvent {
     AgentEvent::Asked(Question {
         id: QuestionId(number),
@@ -220,7 +245,7 @@ fn a_session_that_is_open_here_is_shown_and_not_opened_twice() {
 #[test]
 fn the_tabs_of_a_killed_window_are_offered_once_and_come_back_behind() {
     let mut model = first();
-    update(&mut model, 0, Msg::LostTabs(vec!["a".into(), "s".into(), "b".into()]));
+    update(&mut model, 0, Msg::LostTabs(sessions(&["a", "s", "b"])));
     assert!(model.notices.shown.iter().any(|notice| notice.text.contains("were open")), "{:?}", model.notices);
     let effects = script(&mut model, "<C-x>B");
     let resumed: Vec<_> = effects
@@ -239,12 +264,12 @@ fn the_tabs_of_a_killed_window_are_offered_once_and_come_back_behind() {
 #[test]
 fn the_list_of_open_sessions_is_kept_on_the_disk() {
     let mut model = first();
-    assert_eq!(model.saved_tabs, [SessionId::from("s")]);
+    assert_eq!(model.saved_tabs, sessions(&["s"]));
     script(&mut model, "<C-x>N");
     opens(&mut model, "t");
-    assert_eq!(model.saved_tabs, [SessionId::from("s")], "nothing was said in it yet");
+    assert_eq!(model.saved_tabs, sessions(&["s"]), "nothing was said in it yet");
     let effects = tell(&mut model, "t", AgentEvent::ItemFinished(user(1, "hello")));
-    assert!(effects.contains(&Effect::SaveTabs(vec!["s".into(), "t".into()])), "{effects:?}");
+    assert!(effects.contains(&Effect::SaveTabs(sessions(&["s", "t"]))), "{effects:?}");
 }
 
 /// All texts that a tab holds of its session.
