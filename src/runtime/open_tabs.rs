@@ -132,7 +132,7 @@ mod tests {
         let paths = Paths::at(home.path());
         let mut running = OpenTabs::new(&paths);
         let draft = KeptTab::Draft { cwd: "/p".into(), text: "half".into() };
-        running.save(&[&ids(&["a", "b"])[..], &[draft.clone()]].concat()).unwrap();
+        running.save(&[&ids(&["a", "b"])[..], std::slice::from_ref(&draft)].concat()).unwrap();
         assert_eq!(lost(&paths), ids(&[]), "it runs");
         // Another one, whose lock went with its process.
         std::fs::write(paths.run().join("1.tabs"), r#"["c","d"]"#).unwrap();
