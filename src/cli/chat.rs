@@ -70,20 +70,14 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let skin = args.skin.as_deref().unwrap_or(&config.display.skin);
     let home = crate::environment::user_home().unwrap_or_default();
     let mut problems: Vec<String> = base.loaded.warnings.iter().map(|warning| short(warning, &home)).collect();
-    // The first frame waits for both: each on a core.
-    let (look, keymap) = std::thread::scope(|scope| {
-        let keymap = scope.spawn(|| Keymap::load(&base.paths.keymap()));
-        let look = Appearance::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas);
-        (look, keymap.join())
-    });
-    let look = match look {
+    let look = match Appearance::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
         Ok(look) => look,
         Err(error) => {
             problems.push(error.to_string());
             Appearance::fallback(canvas)?
         }
     };
-    let keymap = match keymap.map_err(|_| anyhow::anyhow!("the keymap could not be read"))? {
+    let keymap = match Keymap::load(&base.paths.keymap()) {
         Ok(keymap) => keymap,
         Err(error) => {
             problems.push(error.to_string());
