@@ -335,6 +335,7 @@ impl Runner {
                         self.keep_stream().await;
                     }
                     self.farewell(cleared).await;
+                    self.forget().await;
                     break;
                 }
                 Happened::Command(Some(command)) => self.command(command).await,

@@ -19,6 +19,8 @@ pub struct SessionSpec {
     pub limits: SessionLimits,
     /// Whose work it is a part of, and where that works.
     pub parent: Option<SessionId>,
+    /// It is deleted when it is closed: nothing of it is kept.
+    pub forgets: bool,
     /// Hooks and plugins see nothing of it.
     pub without_hooks: bool,
     /// `MODEL` or `PROVIDER:MODEL`; `None`: the configured one.

@@ -97,6 +97,9 @@ pub struct ChatArgs {
     /// Maximum steps per turn
     #[arg(long, value_name = "N")]
     pub max_turns: Option<u32>,
+    /// Delete the session when it ends
+    #[arg(long, conflicts_with_all = ["continue_", "resume"])]
+    pub no_save: bool,
     /// End after this many tokens
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,

@@ -56,6 +56,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let mut spec = SessionSpec {
         answers: Answers::Nobody,
         origin: "print",
+        forgets: args.no_save,
         instructions: wanted.as_ref().map(instructions).unwrap_or_default(),
         ..setup::spec(&args, &base, resume)?
     };

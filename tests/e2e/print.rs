@@ -149,3 +149,16 @@ fn each_request_extends_the_one_before() {
         assert_eq!(pair[0]["tools"].to_string(), pair[1]["tools"].to_string());
     }
 }
+
+#[test]
+fn a_session_that_is_not_saved_is_gone_when_it_ends() {
+    let mock = Mock::start(vec![Step::Text("one".into()), Step::Text("two".into())]);
+    let home = Home::with(&mock, "");
+    assert_eq!(out(&home.run(&["-p", "kept words"])).trim(), "one");
+    assert_eq!(out(&home.run(&["-p", "fleeting words", "--no-save"])).trim(), "two");
+    let found = |words: &str| out(&home.run(&["sessions", "search", words]));
+    assert!(found("kept").contains("kept words"), "{}", found("kept"));
+    assert!(!found("fleeting").contains("fleeting words"), "{}", found("fleeting"));
+    let done = home.run(&["-p", "x", "--no-save", "-c"]);
+    assert!(!done.status.success() && err(&done).contains("cannot be used with"), "{}", err(&done));
+}

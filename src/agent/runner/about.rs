@@ -172,6 +172,17 @@ impl Runner {
         }
     }
 
+    /// A session that is not kept goes from the store when it is closed. Killed before, it is found like any other.
+    pub(super) async fn forget(&mut self) {
+        if !self.spec.forgets {
+            return;
+        }
+        // Without a prompt nothing of it was stored.
+        if let Err(error) = self.deps.store.delete(&self.session.id).await {
+            self.notice(crate::protocol::Level::Warning, format!("this session could not be deleted: {error}")).await;
+        }
+    }
+
     /// Reads the configuration again (a key was pasted, a setting changed). Not while somebody else's change of the policy
     /// waits for the person: nothing of it comes along.
     pub(super) async fn reload(&mut self) {
