@@ -4,6 +4,7 @@
 use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term, until};
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -50,6 +51,17 @@ fn a_window_is_listed_asked_answered_and_brought_to_the_front() {
     term.send(NEW).shows("a second tab", |text| text.lines().next().is_some_and(|row| row.contains('2')));
     until("both are listed", || sessions(&home).len() == 2);
     let second = sessions(&home).into_iter().map(|(id, _)| id).find(|id| *id != first).unwrap();
+
+    // The form is one line of JSON; who says that no more follows hears the reply all the same.
+    let found = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.path());
+    let socket = found.into_iter().find(|path| path.extension().is_some_and(|e| e == "sock")).unwrap();
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    stream.write_all(b"{\"version\":1,\"request\":{\"type\":\"status\"}}\n").unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let reply: Value = serde_json::from_str(&reply).unwrap();
+    assert_eq!((&reply["reply"]["type"], &reply["reply"]["data"]["sessions"]), (&json!("status"), &json!(2)));
 
     // A prompt, what it waits for, and the answer, all from the other terminal.
     let done = home.run(&["windows", "ask", &second, "clean up"]);

@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
@@ -131,11 +131,9 @@ async fn serve(mut stream: UnixStream, engine: &Engine) -> io::Result<()> {
         };
         match request(&mut stream).await {
             Ok(request) => {
-                let mut rest = [0; 64];
                 tokio::select! {
                     reply = engine.answer(request, by) => reply,
-                    // Nothing follows a request: whoever asked has left.
-                    _ = stream.read(&mut rest) => return Ok(()),
+                    () = left(&stream) => return Ok(()),
                 }
             }
             Err(why) => WindowReply::Refused(why),
@@ -147,6 +145,25 @@ async fn serve(mut stream: UnixStream, engine: &Engine) -> io::Result<()> {
     line.push(b'\n');
     stream.write_all(&line).await?;
     stream.shutdown().await
+}
+
+/// Comes back when whoever asked has left. One that only says that no more requests follow still reads.
+async fn left(stream: &UnixStream) {
+    let mut rest = [0; 64];
+    loop {
+        let ended = match stream.readable().await.and_then(|()| stream.try_read(&mut rest)) {
+            Ok(0) => true,
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(_) => return,
+        };
+        if ended {
+            match stream.ready(Interest::WRITABLE).await {
+                Ok(ready) if !ready.is_write_closed() => return std::future::pending().await,
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
 }
 
 async fn request(stream: &mut UnixStream) -> Result<WindowRequest, String> {
