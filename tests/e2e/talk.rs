@@ -136,7 +136,7 @@ fn a_second_session_in_a_checkout_is_asked_where_it_works() {
     term.send("hi\r").wait("hello");
     term.send(NEW).shows("a second tab", |text| text.lines().next().is_some_and(|row| row.contains('2')));
     until("who else is there is known", || sessions(&home).len() == 2);
-    term.send("try something\r").wait("Work in a worktree");
+    term.send("try something\r").wait("New worktree");
     // Keys count once the person could have read it.
     term.gone("keys are ignored");
     term.send("\x1b[B\r").wait("on branch hermes/").wait("try something");

@@ -50,7 +50,7 @@ pub fn asks(model: &mut Model) -> bool {
     };
     let items = vec![
         item("Continue here", "both change the same files", GO_ON),
-        item("Work in a worktree", "new branch; uncommitted changes stay here", WORKTREE),
+        item("New worktree", "uncommitted edits stay here", WORKTREE),
         item("Plan only", "plan mode: read-only", READ_ONLY),
     ];
     let model_now = model.now;

@@ -165,7 +165,7 @@ pub const KEYS: &[KeySpec] = &[
         "approvals.mode",
         Kind::Mode,
         Tighten,
-        "`plan` changes nothing, `review` asks about each edit, `ask` about risks, `auto` lets a model approve low risks, `yolo` hardly asks; `manual`, `smart`, `off` are older words for the last three",
+        "`plan` is read-only, `review` asks about each edit, `ask` about risks, `auto` lets a model approve low risks, `yolo` hardly asks; `manual`, `smart`, `off` are older words for the last three",
     ),
     key("approvals.deny", TextList, Tighten, "commands that never run; `*` matches anything"),
     key(

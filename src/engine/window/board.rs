@@ -70,21 +70,17 @@ impl Board {
         self.rows().get(session)?.waiting.iter().find(|waiting| waiting.id == to).cloned()
     }
 
-    /// A prompt is on its way to a session; `None`: it is not open. With `wait`, the answer of its turn comes back.
-    #[expect(clippy::option_option, reason = "whether it is open, and whether anything comes")]
-    pub(super) fn wait_for(
-        &self,
-        session: &SessionId,
-        prompt: &str,
-        wait: bool,
-    ) -> Option<Option<oneshot::Receiver<WindowReply>>> {
-        let mut rows = self.rows();
-        let row = rows.get_mut(session)?;
-        Some(wait.then(|| {
-            let (reply, answered) = oneshot::channel();
-            row.waiters.push(Waiter { prompt: prompt.to_owned(), taken: false, reply });
-            answered
-        }))
+    /// Whether a session is open.
+    pub(super) fn is_open(&self, session: &SessionId) -> bool {
+        self.rows().contains_key(session)
+    }
+
+    /// The answer of the turn that takes this prompt; `None`: the session is not open.
+    pub(super) fn wait_for(&self, session: &SessionId, prompt: &str) -> Option<oneshot::Receiver<WindowReply>> {
+        let (reply, answered) = oneshot::channel();
+        let waiter = Waiter { prompt: prompt.to_owned(), taken: false, reply };
+        self.rows().get_mut(session)?.waiters.push(waiter);
+        Some(answered)
     }
 }
 
@@ -229,10 +225,10 @@ mod tests {
         let ended = |end| AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1 });
         // Nothing of a session that is not open.
         assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Idle, 0));
-        assert!(board.sessions().is_empty() && board.wait_for(&id, "go", true).is_none());
+        assert!(board.sessions().is_empty() && board.wait_for(&id, "go").is_none());
         board.rows().entry(id.clone()).or_default();
         assert_eq!(told(&board, &id, AgentEvent::TurnStarted { turn: 1, at: 0 }), (SessionState::Working, 0));
-        let mut answered = board.wait_for(&id, "go on", true).unwrap().unwrap();
+        let mut answered = board.wait_for(&id, "go on").unwrap();
         // The turn before it is over; the next one takes the prompt.
         assert_eq!(told(&board, &id, ended(TurnEnd::Completed)), (SessionState::Idle, 0));
         assert!(answered.try_recv().is_err());

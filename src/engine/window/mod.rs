@@ -241,7 +241,7 @@ impl Engine {
         }
         // Nobody is asked about what can't be done.
         if let WindowRequest::Focus(session) | WindowRequest::Ask { session, .. } = &request
-            && !self.inner.board.sessions().iter().any(|known| known.session == *session)
+            && !self.inner.board.is_open(session)
         {
             return not_open();
         }
@@ -289,7 +289,10 @@ impl Engine {
                 WindowReply::Refused("the prompt is empty".into())
             }
             WindowRequest::Ask { session, text, wait } => {
-                let Some(answered) = board.wait_for(&session, &text, wait) else { return not_open() };
+                if !board.is_open(&session) {
+                    return not_open();
+                }
+                let answered = if wait { board.wait_for(&session, &text) } else { None };
                 self.order(&session, AgentCommand::Steer { text, images: Vec::new() });
                 match answered {
                     // Gone with its session.
