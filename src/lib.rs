@@ -15,6 +15,7 @@ pub mod environment;
 pub mod exec;
 pub mod fs;
 pub mod llm;
+pub mod local;
 pub mod lock;
 pub mod mcp;
 pub mod plugins;

@@ -76,7 +76,7 @@ impl World {
         let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
         let deps = Deps {
             newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
-            models: Models::new(Arc::clone(&loaded), paths.cache()).scripted(model),
+            models: Models::new(Arc::clone(&loaded), &paths).scripted(model),
             loaded,
             policy,
             sources: Arc::new(sources),

@@ -24,27 +24,29 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "store" => &["store", "config", "fs"],
         "llm" => &["llm", "config", "fs"],
         "context" => &["context", "config", "fs"],
+        "local" => &["local", "exec", "llm", "config", "fs"],
         "backends" => &["backends", "exec", "config", "fs"],
         "tools" => &["tools", "backends", "exec", "store", "llm", "context", "config", "fs"],
         "mcp" => &["mcp", "exec", "store", "llm", "context", "config", "tools::spec", "fs"],
         "plugins" => &["plugins", "tools::spec", "tools::hook", "exec", "store", "llm", "context", "config", "fs"],
-        "agent" => &["agent", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config", "fs"],
+        "agent" => &["agent", "local", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config", "fs"],
         "report" => {
-            &["report", "mcp", "plugins", "tools", "backends", "exec", "store", "llm", "context", "config", "fs"]
+            &["report", "mcp", "plugins", "tools", "backends", "exec", "store", "local", "llm", "context", "config", "fs"]
         }
         "app" => &["app", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "exec", "llm"],
         "engine" => &[
-            "engine", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "llm", "context", "config", "fs",
+            "engine", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "local", "llm", "context", "config",
+            "fs",
         ],
         // Both put the rooms together; they meet where `cli` starts the screen.
         "runtime" => &[
             "runtime", "app", "ui", "term", "engine", "report", "agent", "tools", "plugins", "mcp", "backends", "exec",
-            "store", "llm", "context", "config", "fs",
+            "store", "local", "llm", "context", "config", "fs",
         ],
         "cli" => &[
             "cli", "runtime", "app", "term", "engine", "report", "agent", "tools", "plugins", "mcp", "backends",
-            "exec", "store", "llm", "context", "config", "fs",
+            "exec", "store", "local", "llm", "context", "config", "fs",
         ],
         "main" => &["cli"],
         "lib" => &[],
@@ -206,6 +208,9 @@ const STARTS: &[(&str, &str)] = &[
     ("backends/job.rs", "the client of a command on another machine: behind the gate"),
     ("backends/open.rs", "nothing, where a place is not set up"),
     ("backends/transfer.rs", "tar, for `hermes files` of a person"),
+    ("exec/child/daemon.rs", "the server of a local model, which a person chose"),
+    ("local/engine/find.rs", "the version of a Python and of a llama-server, fixed words"),
+    ("local/engine/launch.rs", "the server of a local model, which a person chose"),
     ("exec/child/piped.rs", "servers and plugins, which a person named and trusted"),
     ("exec/child/repo.rs", "git, which only reads and runs nothing that a repository names"),
     ("exec/child/browse.rs", "opens the page of a login that a person began"),

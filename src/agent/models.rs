@@ -1,10 +1,12 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
 use crate::config::load::Loaded;
+use crate::config::paths::Paths;
 use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
 use crate::llm::http::{self, Http};
 use crate::llm::{self, ModelInfo, Provider};
+use crate::local::Local;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,14 +17,22 @@ pub struct Models {
     /// Lists of models are cached here.
     cache: PathBuf,
     http: Http,
+    /// Models of this computer.
+    local: Local,
     /// Plays instead of every real model.
     script: Option<Arc<dyn Provider>>,
 }
 
 impl Models {
-    /// Over a loaded configuration; `cache` is the folder of the model lists.
-    pub fn new(loaded: Arc<Loaded>, cache: PathBuf) -> Self {
-        Self { loaded, cache, http: http::client(), script: None }
+    /// Over a loaded configuration and the folders of its home.
+    pub fn new(loaded: Arc<Loaded>, paths: &Paths) -> Self {
+        let local = Local::new(&paths.home, &loaded.config.models, loaded.env("PATH").unwrap_or_default());
+        Self { loaded, cache: paths.cache(), http: http::client(), local, script: None }
+    }
+
+    /// Models of this computer.
+    pub fn local(&self) -> &Local {
+        &self.local
     }
 
     /// Lets a script play every model (the demo).
@@ -54,8 +64,7 @@ impl Models {
             Some(endpoint) => endpoint,
             None => endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice)?,
         };
-        let info = self.info(&endpoint);
-        Ok(llm::connect(endpoint, self.http.clone(), info))
+        Ok(self.connect(endpoint))
     }
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
@@ -65,8 +74,7 @@ impl Models {
         }
         let env = |name: &str| self.loaded.env(name).map(str::to_owned);
         let endpoint = endpoint::auxiliary(&self.loaded.config, &env, &self.loaded.config.auxiliary.approval, choice)?;
-        let info = self.info(&endpoint);
-        Ok(llm::connect(endpoint, self.http.clone(), info))
+        Ok(self.connect(endpoint))
     }
 
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
@@ -74,7 +82,7 @@ impl Models {
     pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
         let endpoint =
             endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice).ok()?;
-        if self.script.is_some() || !endpoint.local || endpoint.context.is_some() {
+        if self.script.is_some() || !endpoint.local || endpoint.is_served() || endpoint.context.is_some() {
             return None;
         }
         let info = self.info(&endpoint);
@@ -92,6 +100,9 @@ impl Models {
         }
         let env = |name: &str| self.loaded.env(name).map(str::to_owned);
         let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
+        if endpoint.is_served() {
+            return None;
+        }
         let mut tries = 0;
         loop {
             match catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
@@ -101,8 +112,7 @@ impl Models {
             }
             tries += 1;
         }
-        let info = self.info(&endpoint);
-        Some(llm::connect(endpoint, self.http.clone(), info))
+        Some(self.connect(endpoint))
     }
 
     /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
@@ -115,6 +125,15 @@ impl Models {
         if let Ok(endpoint) = endpoint::resolve(&self.loaded.config, &env, choice) {
             let _ = self.http.to(&endpoint.url());
         }
+    }
+
+    fn connect(&self, endpoint: endpoint::Endpoint) -> Arc<dyn Provider> {
+        let info = self.info(&endpoint);
+        if endpoint.is_served() {
+            let info = self.local.known(&endpoint.model, info);
+            return self.local.provider(endpoint, info);
+        }
+        llm::connect(endpoint, self.http.clone(), info)
     }
 
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {

@@ -126,6 +126,7 @@ impl Thinking {
             Delta::Reasoning(_) => {
                 self.since.get_or_insert(now);
             }
+            Delta::Waiting(_) => {}
             Delta::Text(text) if text.is_empty() => {}
             Delta::Text(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } if self.since.is_some() => {
                 self.until.get_or_insert(now);

@@ -15,6 +15,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::TextDelta(text) => items::text_delta(model, &text),
         AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),
         AgentEvent::CallDelta { index, name, bytes } => call_delta(model, index, name, bytes),
+        AgentEvent::Waiting { what } => waiting(model, what),
         AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
         AgentEvent::UsageChanged(meter) => model.tab.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
@@ -66,6 +67,13 @@ fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
     }
 }
 
+fn waiting(model: &mut Model, what: String) {
+    let now = model.now;
+    if let TurnStatus::Running(running) = &mut model.tab.turn {
+        running.waiting = Some((what, now));
+    }
+}
+
 fn step_started(model: &mut Model, step: u32) {
     let now = model.now;
     model.tab.transcript.streaming = Default::default();
@@ -74,6 +82,7 @@ fn step_started(model: &mut Model, step: u32) {
         running.step_started_at = now;
         running.waited_before_step = running.waited;
         running.retry = None;
+        running.waiting = None;
         running.calls.clear();
     }
 }

@@ -170,6 +170,8 @@ pub struct Running {
     pub waits_since: Option<i64>,
     pub stopping: bool,
     pub retry: Option<Retry>,
+    /// What is waited for before the model can answer, and since when.
+    pub waiting: Option<(String, i64)>,
     /// Tool calls whose arguments still stream: index, name, bytes.
     pub calls: Vec<(usize, String, usize)>,
 }

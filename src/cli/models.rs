@@ -1,14 +1,27 @@
-//! `hermes models`: what can be chosen, with windows and prices.
+//! `hermes models`: what can be chosen, with windows and prices, and the models of this computer.
+
+mod get;
+mod local;
 
 use super::{ChatArgs, setup};
 use crate::llm::{catalog, endpoint, http, ready};
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
 
 /// Flags of `hermes models`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct ModelsArgs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+/// Flags of the list.
+#[derive(Debug, Args)]
+struct ListArgs {
     /// Only this provider
     provider: Option<String>,
     /// Refresh the list instead of using the cache
@@ -18,12 +31,59 @@ pub struct ModelsArgs {
     json: bool,
 }
 
-/// Lists models of every provider that has a key or needs none.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List models; with `--local`, those for this computer
+    List {
+        #[command(flatten)]
+        list: ListArgs,
+        /// Models that run on this computer: here, and on offer
+        #[arg(long)]
+        local: bool,
+    },
+    /// Get a model that runs on this computer: a name, a .gguf file, or REPO:FILE
+    Get(get::GetArgs),
+    /// Serve a model of this computer to other programs, until Ctrl-C
+    Serve {
+        /// Its name; default: the only one that is here
+        name: Option<String>,
+    },
+    /// Stop the server of a model
+    Stop {
+        /// Its name; default: all that run
+        name: Option<String>,
+    },
+    /// Remove a model from this computer
+    Remove {
+        name: String,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+/// Runs the command.
 pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
+    match args.command {
+        None => list(args.list, out).await,
+        Some(Command::List { list: wanted, local: false }) => list(wanted, out).await,
+        Some(Command::List { list, local: true }) => local::list(list.json, out).await,
+        Some(Command::Get(args)) => get::run(args, out).await,
+        Some(Command::Serve { name }) => local::serve(name, out).await,
+        Some(Command::Stop { name }) => local::stop(name, out).await,
+        Some(Command::Remove { name, yes }) => local::remove(&name, yes, out).await,
+    }
+}
+
+/// Lists models of every provider that has a key or needs none.
+async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&ChatArgs::default())?;
     let env = |name: &str| base.loaded.env(name).map(str::to_owned);
     let http = http::client();
-    let mut rows = Vec::new();
+    let mut rows = local::kept(&base)
+        .into_iter()
+        .filter(|row| args.provider.as_ref().is_none_or(|provider| *provider == row.provider))
+        .collect::<Vec<_>>();
     let mut problems = Vec::new();
     for endpoint in endpoint::available(&base.loaded.config, &env) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
@@ -54,7 +114,10 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
             writeln!(out, "! {problem}")?;
         }
         if rows.is_empty() && problems.is_empty() {
-            writeln!(out, "no provider configured; start hermes and paste a key, or set one in the environment")?;
+            writeln!(
+                out,
+                "no provider configured; run `hermes models get` for a model on this computer, or start hermes and paste a key"
+            )?;
         }
     }
     Ok(i32::from(rows.is_empty()))

@@ -271,6 +271,7 @@ impl Talk {
                 }
             }
             AgentEvent::Asked(question) => self.ask(Asked::Question(question)),
+            AgentEvent::Waiting { what } => self.row(&format!("[{what}]")),
             AgentEvent::Retrying { reason, attempt, of, .. } => self.row(&format!("[{reason}; try {attempt} of {of}]")),
             AgentEvent::Notice { level, text } if level != Level::Info => self.row(&format!("[{text}]")),
             AgentEvent::NotTaken(why) => self.row(&format!("[{why}]")),

@@ -218,6 +218,7 @@ impl Report {
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::PolicyChanged(_)
+            | AgentEvent::Waiting { .. }
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),

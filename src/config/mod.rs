@@ -10,6 +10,7 @@ pub mod keymap;
 pub mod layer;
 pub mod load;
 pub mod mcp;
+pub mod models;
 pub mod paths;
 pub mod permissions;
 pub mod policy_files;
@@ -27,6 +28,7 @@ pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
 pub use mcp::McpServerConfig;
 pub use paths::Paths;
+pub use models::{ModelsConfig, SmallProfile};
 pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;
@@ -40,6 +42,7 @@ pub struct Config {
     pub model: ModelConfig,
     pub providers: BTreeMap<String, ProviderConfig>,
     pub fallback_providers: Vec<FallbackConfig>,
+    pub models: ModelsConfig,
     pub toolsets: Option<Vec<String>>,
     /// Names to the tools and toolsets that they hold.
     pub custom_toolsets: BTreeMap<String, Vec<String>>,

@@ -77,7 +77,7 @@ impl Services {
             accept_hooks: base.accept_hooks,
         });
         let backends = Backends::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
-        let mut models = Models::new(Arc::clone(&base.loaded), base.paths.cache());
+        let mut models = Models::new(Arc::clone(&base.loaded), &base.paths);
         if let Some(script) = options.script {
             models = models.scripted(script);
         }
@@ -164,7 +164,7 @@ impl Services {
 
     /// Ends hooks, plugins, servers, and with `kill` every process.
     pub(super) async fn end(&self, kill: bool) {
-        tokio::join!(self.extensions.shutdown(), self.mcp.shutdown());
+        tokio::join!(self.extensions.shutdown(), self.mcp.shutdown(), self.models.local().leave());
         self.exec.shutdown(kill).await;
     }
 }

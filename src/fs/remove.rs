@@ -41,6 +41,12 @@ pub enum File {
     Asked,
     /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
     Window,
+    /// `NAME.gguf` or `NAME.gguf.part` in the folder of models: a model that was fetched, or a part of one.
+    Model,
+    /// `engines/NAME.whl` of the home, or a part of one: the archive of an engine.
+    Archive,
+    /// `run/NAME.model` or `run/NAME.key` of the home: which process serves a model, and the key to it.
+    Served,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
     /// `state/NAME`, sixteen hexadecimal digits, in a folder of [`Tree::Scratch`]: what a shell left behind.
@@ -54,6 +60,8 @@ pub enum Tree {
     Plugin,
     /// `plugin-venvs/NAME` of the home: the Python environment of a package.
     Environment,
+    /// `engines/NAME` of the home: what serves local models.
+    Engine,
     /// `hermes-KIND-PID-XXXXXX`, most often in the folder of temporary files: private, and gone with its process.
     Scratch,
 }
@@ -160,6 +168,9 @@ impl File {
                 Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),
                 None => [".tabs", ".lock"].iter().find_map(|end| name.strip_suffix(end)).is_some_and(digits),
             },
+            (Self::Model, [_, name]) => name.ends_with(".gguf") || name.ends_with(".gguf.part"),
+            (Self::Archive, ["engines", name]) => name.ends_with(".whl") || name.ends_with(".whl.part"),
+            (Self::Served, ["run", name]) => name.ends_with(".model") || name.ends_with(".key"),
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
             (Self::ShellState, ["state", name]) => name.len() == 16 && hex(name),
             _ => false,
@@ -170,7 +181,9 @@ impl File {
 impl Tree {
     fn fits(self, parts: &[&str]) -> bool {
         match (self, parts) {
-            (Self::Plugin, ["plugins", _]) | (Self::Environment, ["plugin-venvs", _]) => true,
+            (Self::Plugin, ["plugins", _])
+            | (Self::Environment, ["plugin-venvs", _])
+            | (Self::Engine, ["engines", _]) => true,
             (Self::Scratch, [name]) => scratch_owner(name).is_some(),
             _ => false,
         }
@@ -178,7 +191,7 @@ impl Tree {
 
     fn mark(self) -> &'static str {
         match self {
-            Self::Plugin | Self::Environment => MARK,
+            Self::Plugin | Self::Environment | Self::Engine => MARK,
             Self::Scratch => OWNER,
         }
     }
@@ -190,6 +203,7 @@ fn words(kind: Tree, name: &OsStr) -> String {
     match kind {
         Tree::Plugin => format!("hermes installed the plugin {name}\n"),
         Tree::Environment => format!("hermes made the environment {name}\n"),
+        Tree::Engine => format!("hermes unpacked the engine {name}\n"),
         Tree::Scratch => String::new(),
     }
 }

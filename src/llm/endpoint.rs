@@ -70,6 +70,11 @@ impl Endpoint {
         format!("{}:{}", self.provider, self.model)
     }
 
+    /// Whether this program starts the server itself: it has no address before.
+    pub fn is_served(&self) -> bool {
+        self.base_url.is_empty() && self.dialect != Dialect::Scripted
+    }
+
     /// Where requests go.
     pub fn url(&self) -> String {
         match self.dialect {

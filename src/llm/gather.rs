@@ -300,7 +300,7 @@ mod tests {
             .iter()
             .filter_map(|delta| match delta {
                 Delta::CallStarted { name, .. } => Some(name.as_str()),
-                Delta::Text(_) | Delta::Reasoning(_) | Delta::CallProgress { .. } => None,
+                Delta::Waiting(_) | Delta::Text(_) | Delta::Reasoning(_) | Delta::CallProgress { .. } => None,
             })
             .collect();
         assert_eq!(names, ["tool_call", "mcp__gh__find"]);

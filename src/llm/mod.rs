@@ -70,6 +70,8 @@ pub struct ToolSchema {
 /// A piece of a reply while it streams. Adapters merge what one network read brought, so a flood makes few of these.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
+    /// What is waited for before anything can come: `loading model`.
+    Waiting(String),
     Text(String),
     Reasoning(String),
     /// A call has begun; `index` counts the calls of this reply.

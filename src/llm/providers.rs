@@ -163,6 +163,8 @@ pub struct Provider {
     pub quirks: Quirks,
     /// Runs on this machine or network; needs no key.
     pub local: bool,
+    /// This program starts its server itself: before that it has no address.
+    pub served: bool,
     /// Path of the model list under the base; empty: the dialect's usual one.
     pub models_path: String,
     pub headers: BTreeMap<String, String>,

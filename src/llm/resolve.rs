@@ -102,7 +102,7 @@ pub fn available(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
         if endpoint.model == UNKNOWN {
             endpoint.model.clear();
         }
-        if !found.iter().any(|known| known.provider == endpoint.provider) {
+        if !endpoint.is_served() && !found.iter().any(|known| known.provider == endpoint.provider) {
             found.push(endpoint);
         }
     }
@@ -247,7 +247,8 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     .find(|(base, _)| !base.is_empty())
     .unwrap_or_default();
     let scripted = known.dialect == Dialect::Scripted;
-    if base.is_empty() && !scripted {
+    let placeless = scripted || known.served;
+    if base.is_empty() && !placeless {
         let key = named.map_or("model.base_url".to_owned(), |(name, _)| format!("providers.{name}.base_url"));
         return Err(SetupError::NoBaseUrl { name: known.name.clone(), key });
     }
@@ -255,7 +256,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
     let id = named.map_or(known.id.as_str(), |(name, _)| name.as_str()).to_owned();
     let label =
         named.filter(|_| known.id == "custom").map_or(known.name.as_str(), |(name, _)| name.as_str()).to_owned();
-    let base = if scripted { String::new() } else { tidy_base(&base, &base_key)? };
+    let base = if placeless && base.is_empty() { base } else { tidy_base(&base, &base_key)? };
     let is_home = known.base_url.is_empty() || host(&base) == host(&known.base_url);
 
     let named_mode = named.map(|(_, named)| named.api_mode.as_str()).unwrap_or_default();

@@ -39,6 +39,10 @@ pub enum AgentEvent {
         name: String,
         bytes: usize,
     },
+    /// What is waited for before the model can answer: `loading model`. Over with the next piece of the answer.
+    Waiting {
+        what: String,
+    },
     /// Durable. Replaces whatever was streamed for it.
     ItemFinished(Item),
     /// Partial text of a broken stream was given up or will be continued.

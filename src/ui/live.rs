@@ -52,9 +52,14 @@ pub fn activity(model: &Model) -> Option<Vec<Span>> {
         let size = format::bytes(*bytes as u64);
         return Some(vec![Span::new(format!("writing {name}…  "), Role::Accent), dim(format!("{size} · {clock}"))]);
     }
+    let streams = model.tab.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
+    if let Some((what, at)) = running.waiting.as_ref().filter(|_| streams.is_none()) {
+        let spins = Span::new(format!("{} ", spinner(model.now)), Role::Accent);
+        let what = Span::new(format!("{what}…  "), Role::Text);
+        return Some(vec![spins, what, dim(format::clock(since(model.now, *at)))]);
+    }
     let skin = &model.look.skin;
     let turn = running.turn as usize + running.step as usize;
-    let streams = model.tab.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
     let (faces, verb) = match streams {
         Some(CellKind::Assistant { .. }) => (&skin.thinking_faces, "writing"),
         Some(CellKind::Tool(_)) => (&skin.waiting_faces, "working"),

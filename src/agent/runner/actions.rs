@@ -261,6 +261,7 @@ impl Runner {
     pub(super) async fn replied(&mut self, result: Result<Reply, crate::llm::ProviderError>) {
         while let Some(delta) = self.call.as_mut().and_then(|call| call.deltas.try_recv().ok()) {
             match &delta {
+                crate::llm::Delta::Waiting(_) => {}
                 crate::llm::Delta::Text(_) | crate::llm::Delta::Reasoning(_) => self.delta(delta).await,
                 crate::llm::Delta::CallStarted { .. } | crate::llm::Delta::CallProgress { .. } => {
                     if let Some(call) = &mut self.call {

@@ -29,6 +29,7 @@ impl Runner {
             call.thinking.saw(&delta);
         }
         match &delta {
+            Delta::Waiting(what) => self.out.send(AgentEvent::Waiting { what: what.clone() }).await,
             Delta::Text(text) => {
                 let shown = self.showable(text, false);
                 self.out.text(&shown);

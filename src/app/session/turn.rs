@@ -192,6 +192,7 @@ fn begun(turn: u32, at: i64) -> Running {
         waits_since: None,
         stopping: false,
         retry: None,
+        waiting: None,
         calls: Vec::new(),
     }
 }

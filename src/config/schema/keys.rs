@@ -27,6 +27,8 @@ pub const BACKENDS: &[&str] =
 const MODAL_MODES: &[&str] = &["auto", "direct"];
 /// Values of `sandbox.mode`, the loosest first.
 pub const SANDBOX: &[&str] = &["off", "workspace-write", "read-only"];
+/// Values of `models.small_profile`.
+const SMALL_PROFILES: &[&str] = &["auto", "on", "off"];
 /// Values of `composer.mode`.
 pub const EDITING: &[&str] = &["emacs", "vi"];
 /// Values of `display.busy_input_mode`.
@@ -77,6 +79,13 @@ pub const KEYS: &[KeySpec] = &[
     key("fallback_providers.*.api_key", Secret, Never, "its API key; prefer `key_env`"),
     key("fallback_providers.*.key_env", Text, Never, "environment variable that holds its key"),
     key("fallback_providers.*.api_mode", Choice(API_MODES), Never, "its wire API"),
+    key("models.mirror", TextList, Never, "hosts to fetch local models from first, laid out as a hub"),
+    key("models.dir", Text, Never, "folder of local models; empty: `models` in the home folder"),
+    key("models.engine", Text, Never, "path of a llama-server; empty: the installed one, else the fetched one"),
+    key("models.context", Integer(0, 10_000_000), Never, "context window of local models in tokens; 0: what fits"),
+    key("models.idle_minutes", Integer(0, 10_080), Never, "minutes until an unused model frees its memory; 0: never"),
+    key("models.small_profile", Choice(SMALL_PROFILES), Never, "fewer tools and shorter texts for small models"),
+    key("models.self_test", Bool, Never, "test a newly chosen model with two short requests"),
     key("toolsets", TextList, Never, "toolsets available to the model; unset: all"),
     key("custom_toolsets.*", TextList, Never, "custom toolset: tools and toolsets"),
     key("tools.pinned", TextList, Never, "tools and toolsets always included in full, without tool search"),

@@ -1,7 +1,7 @@
 //! What outlives this program: terminals that a keeper holds, the register of them, and how the next run finds them again.
 
 pub(super) mod detached;
-mod host_id;
+pub(super) mod host_id;
 
 /// Where numbers of processes mean the same as here, in a short name.
 pub fn host_name() -> String {

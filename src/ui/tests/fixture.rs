@@ -137,6 +137,7 @@ pub fn busy() -> Model {
     t.push(tool("terminal", "💻", "cargo test resume", "", ToolState::Running, None), None, false);
     t.push(tool("terminal", "💻", "rm -rf build/", "", ToolState::Asking, None), None, false);
     model.tab.turn = TurnStatus::Running(Running {
+        waiting: None,
         turn: 1,
         step: 3,
         started_at: NOW - 225_000,

@@ -1,0 +1,278 @@
+//! How a model is served: the window that fits, the words of the command, and the wait until it answers.
+
+use super::super::LocalError;
+use super::super::gguf::Header;
+use super::super::machine::Machine;
+use super::super::table;
+use super::fault;
+use super::find::Engine;
+use super::record::{Files, Record};
+use crate::exec::Daemon;
+use crate::fs::{WriteError, ensure_dir, write_atomic, write_whole};
+use crate::llm::http::Http;
+use std::fs::File;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The script that serves with the package.
+const SCRIPT: &str = include_str!("../../../assets/local/serve.py");
+/// Between two looks at whether it answers.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Tokens of a window that nobody asked for.
+const WINDOW: u64 = 65_536;
+/// Fewer are of no use.
+const LEAST: u64 = 8_192;
+/// Memory that the engine needs beside weights and window.
+const ENGINE: u64 = 350 << 20;
+/// Memory of a token where the file does not tell.
+const TOKEN: u64 = 160 * 1024;
+/// Loading reads the file: slower than this, in bytes a second, it hangs.
+const SLOWEST: u64 = 20 << 20;
+/// What variables of ours the engine gets: nothing of keys.
+const PASSED: &[&str] = &["PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"];
+const PASSED_STARTS: &[&str] = &["CUDA_", "HIP_", "ROCR_", "GGML_", "VK_", "OMP_"];
+
+/// What is to be served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub name: String,
+    pub file: PathBuf,
+    /// Tokens of the window.
+    pub context: u64,
+    /// Bytes of memory that it takes.
+    pub memory: u64,
+    /// Minutes without a request after which it sleeps; 0: never.
+    pub idle_minutes: u64,
+}
+
+/// Fits the window to the memory that this computer has: weights and window take no more than all of it but a quarter.
+pub fn plan(name: &str, file: &Path, bytes: u64, header: &Header, machine: &Machine, asked: u64, idle: u64) -> Plan {
+    let token = header.bytes_per_token().unwrap_or(TOKEN);
+    let trained = if header.context > 0 { header.context } else { LEAST };
+    let wanted = if asked > 0 { asked } else { WINDOW.min(trained) };
+    let room = machine.memory.map(|memory| (memory / 4 * 3).saturating_sub(bytes + ENGINE) / 2);
+    let fitting = room.map_or(wanted, |room| room / token.max(1));
+    // A window that was asked for is the person's business.
+    let context = if asked > 0 { asked } else { wanted.min(fitting).max(LEAST.min(trained)) / 1024 * 1024 };
+    let memory = bytes + context * token + ENGINE;
+    Plan { name: name.to_owned(), file: file.to_path_buf(), context, memory, idle_minutes: idle }
+}
+
+impl Plan {
+    /// Whether the memory is there now.
+    ///
+    /// # Errors
+    /// [`LocalError::Memory`] with the smaller model to take.
+    pub fn check(&self, machine: &Machine) -> Result<(), LocalError> {
+        let on_card = machine.video.is_some_and(|video| video >= self.memory);
+        match machine.free.filter(|free| *free < self.memory && !on_card) {
+            None => Ok(()),
+            Some(free) => Err(LocalError::Memory {
+                model: self.name.clone(),
+                need: super::super::fetch::size(self.memory),
+                free: super::super::fetch::size(free),
+                smaller: fault::smaller(&self.name, self.bytes()),
+            }),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        std::fs::metadata(&self.file).map_or(0, |about| about.len())
+    }
+}
+
+/// Starts the server and waits until it answers; `tell` hears the seconds that it takes.
+///
+/// # Errors
+/// It does not come up, and why.
+pub(in crate::local) async fn start(
+    engine: &Engine,
+    plan: &Plan,
+    files: &Files,
+    home: &Path,
+    http: &Http,
+) -> Result<(Record, Daemon), LocalError> {
+    // Between the look for a free port and its use somebody else may take it.
+    let mut tries = 0;
+    loop {
+        let (record, daemon) = launch(engine, plan, files, home)?;
+        match settled(&record, &daemon, plan, files, http).await {
+            Ok(()) => return Ok((record, daemon)),
+            Err(fault) => {
+                let ending = daemon.clone();
+                let _ = tokio::task::spawn_blocking(move || ending.end(Duration::from_secs(2))).await;
+                files.forget();
+                tries += 1;
+                if !(fault.is_port() && tries < 3) {
+                    return Err(LocalError::Engine(fault.words(plan, &files.log())));
+                }
+            }
+        }
+    }
+}
+
+fn launch(engine: &Engine, plan: &Plan, files: &Files, home: &Path) -> Result<(Record, Daemon), LocalError> {
+    let port = free_port()?;
+    let key = random_key().map_err(|error| LocalError::Engine(format!("no random numbers: {error}")))?;
+    write_atomic(&files.key(), &format!("{key}\n")).map_err(LocalError::Write)?;
+    let log = files.log();
+    let opened = ensure_dir(log.parent().unwrap_or(home))
+        .and_then(|()| File::create(&log).map_err(|error| WriteError::new(&log, &error)));
+    let mut command = match engine {
+        Engine::Server(program) => server(program, plan, port, &files.key()),
+        Engine::Package { python, folder } => {
+            let script = home.join("cache").join("serve.py");
+            write_whole(&script, SCRIPT).map_err(LocalError::Write)?;
+            package(python, folder, &script, plan, port, &files.key())
+        }
+    };
+    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_passed(&name.to_string_lossy())));
+    // Threads that wait for work would keep a processor busy.
+    command.env("OMP_WAIT_POLICY", "passive").current_dir(home);
+    let daemon = Daemon::start(command, opened.map_err(LocalError::Write)?)
+        .map_err(|error| LocalError::NoEngine(error.to_string()))?;
+    let record = Record { id: daemon.id().clone(), port, context: plan.context };
+    files.write(&record)?;
+    Ok((record, daemon))
+}
+
+/// A key that nobody can guess.
+fn random_key() -> std::io::Result<String> {
+    let mut bytes = [0; 24];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn is_passed(name: &str) -> bool {
+    PASSED.contains(&name) || PASSED_STARTS.iter().any(|start| name.starts_with(start))
+}
+
+fn free_port() -> Result<u16, LocalError> {
+    let taken = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let failed = |error| LocalError::Engine(format!("no free port on this computer: {error}"));
+    taken.map(|address| address.port()).map_err(failed)
+}
+
+fn server(program: &Path, plan: &Plan, port: u16, key: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("--model").arg(&plan.file).args(["--alias", &plan.name]);
+    command.args(["--host", "127.0.0.1", "--port", &port.to_string(), "--ctx-size", &plan.context.to_string()]);
+    // One conversation at a time keeps all of the window, and the prompt's beginning stays computed.
+    command.args(["--parallel", "1", "--jinja", "--no-webui", "--api-key-file"]).arg(key);
+    command
+}
+
+fn package(python: &Path, folder: &Path, script: &Path, plan: &Plan, port: u16, key: &Path) -> Command {
+    let settings = serde_json::json!({
+        "package": folder, "model": plan.file, "alias": plan.name, "port": port, "context": plan.context,
+        "key_file": key,
+        // We end it when it is idle; this is for when we were killed.
+        "sleep": if plan.idle_minutes > 0 { (plan.idle_minutes + 10) * 60 } else { 0 },
+    });
+    let mut command = Command::new(python);
+    command.arg("-I").arg(script).arg(settings.to_string());
+    command
+}
+
+/// Waits until it answers.
+pub(in crate::local) async fn settled(
+    record: &Record,
+    daemon: &Daemon,
+    plan: &Plan,
+    files: &Files,
+    http: &Http,
+) -> Result<(), fault::Fault> {
+    let address = format!("http://127.0.0.1:{}/health", record.port);
+    let patience = Duration::from_secs(90 + plan.bytes() / SLOWEST);
+    let begun = Instant::now();
+    loop {
+        if !daemon.is_alive() {
+            let log = std::fs::read(files.log()).unwrap_or_default();
+            return Err(fault::of(&String::from_utf8_lossy(&log), daemon.ended()));
+        }
+        if let Ok(client) = http.to(&address)
+            && let Ok(answer) = client.get(&address).timeout(Duration::from_secs(2)).send().await
+            && answer.status().is_success()
+        {
+            return Ok(());
+        }
+        if begun.elapsed() > patience {
+            return Err(fault::Fault::Hangs(patience));
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// The name of the model for its messages: as the table has it.
+pub(super) fn title(name: &str) -> &str {
+    table::find(name).map_or(name, |row| &row.title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GB: u64 = 1 << 30;
+
+    fn header(context: u64) -> Header {
+        Header { context, layers: 32, heads: 8, head_size: 256, ..Header::default() }
+    }
+
+    #[test]
+    fn the_window_fits_the_memory() {
+        let file = Path::new("/m.gguf");
+        let table = [
+            // file, trained for, memory, asked: window
+            (GB / 2, 32_768, 24 * GB, 0, 32_768),
+            (3 * GB, 262_144, 24 * GB, 0, 60_416),
+            (3 * GB, 262_144, 64 * GB, 0, 65_536),
+            (3 * GB, 262_144, 8 * GB, 0, 10_752 / 1024 * 1024),
+            (5 * GB, 262_144, 8 * GB, 0, 8_192),
+            (5 * GB, 4_096, 8 * GB, 0, 4_096),
+            (5 * GB, 262_144, 8 * GB, 131_072, 131_072),
+        ];
+        for (bytes, trained, memory, asked, window) in table {
+            let machine = Machine { memory: Some(memory), ..Machine::default() };
+            let plan = plan("m", file, bytes, &header(trained), &machine, asked, 15);
+            assert_eq!(plan.context, window, "{bytes} {trained} {memory} {asked}");
+            assert_eq!(plan.memory, bytes + window * 131_072 + ENGINE);
+        }
+    }
+
+    #[test]
+    fn too_little_memory_names_the_smaller_model() {
+        let machine = Machine { free: Some(GB), ..Machine::default() };
+        let plan = Plan {
+            name: "qwen3.5-9b".into(),
+            file: "/m.gguf".into(),
+            context: 8192,
+            memory: 7 * GB,
+            idle_minutes: 15,
+        };
+        let said = plan.check(&machine).unwrap_err().to_string();
+        assert!(said.contains("qwen3.5-9b needs 7.5 GB") && said.contains("1.1 GB are free"), "{said}");
+        assert!(plan.check(&Machine { video: Some(8 * GB), ..machine }).is_ok(), "it fits the graphics card");
+    }
+
+    #[test]
+    fn the_key_is_in_no_argument_and_no_variable_of_ours_goes_along() {
+        let plan = Plan {
+            name: "m".into(),
+            file: "/m.gguf".into(),
+            context: 8192,
+            memory: 0,
+            idle_minutes: 15,
+        };
+        let command = server(Path::new("/bin/llama-server"), &plan, 1234, Path::new("/k"));
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(
+            words.join(" "),
+            "--model /m.gguf --alias m --host 127.0.0.1 --port 1234 --ctx-size 8192 --parallel 1 --jinja --no-webui --api-key-file /k"
+        );
+        assert!(is_passed("PATH") && is_passed("CUDA_VISIBLE_DEVICES"));
+        assert!(!is_passed("OPENAI_API_KEY") && !is_passed("HERMES_HOME"));
+    }
+}

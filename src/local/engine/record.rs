@@ -1,0 +1,174 @@
+//! Which process serves a model: one for all windows of a home. Whoever uses it holds a lock; who starts or ends it, another.
+
+use super::super::LocalError;
+use crate::exec::{Daemon, DaemonId};
+use crate::fs::{WriteError, ensure_dir, remove, write_whole};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// How long a window that ends the server may take.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is kept of a server that runs: `run/NAME.model`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: DaemonId,
+    pub port: u16,
+    /// Tokens of its window.
+    pub context: u64,
+}
+
+/// The files of a server.
+#[derive(Clone, Debug)]
+pub struct Files {
+    home: PathBuf,
+    name: String,
+}
+
+/// A use of a server: while it is there, nobody ends the server.
+#[derive(Debug)]
+pub struct Users(#[expect(dead_code, reason = "its lock lasts as long as it does")] File);
+
+/// The right to start a server, or to end it.
+#[derive(Debug)]
+pub struct Start(#[expect(dead_code, reason = "its lock lasts as long as it does")] File);
+
+impl Files {
+    pub(in crate::local) fn new(home: &Path, name: &str) -> Self {
+        Self { home: home.to_path_buf(), name: name.to_owned() }
+    }
+
+    fn file(&self, end: &str) -> PathBuf {
+        self.home.join("run").join(format!("{}.{end}", self.name))
+    }
+
+    pub(in crate::local) fn key(&self) -> PathBuf {
+        self.file("key")
+    }
+
+    pub(in crate::local) fn log(&self) -> PathBuf {
+        self.home.join("logs").join(format!("model-{}.log", self.name))
+    }
+
+    /// What is kept, and the process if it runs. Blocks.
+    pub(in crate::local) fn read(&self) -> Option<(Record, Daemon)> {
+        let text = std::fs::read_to_string(self.file("model")).ok()?;
+        let record: Record = serde_json::from_str(&text).ok()?;
+        let daemon = Daemon::found(&record.id)?;
+        Some((record, daemon))
+    }
+
+    pub(in crate::local) fn write(&self, record: &Record) -> Result<(), LocalError> {
+        let text = serde_json::to_string(record).unwrap_or_default();
+        write_whole(&self.file("model"), &text).map_err(LocalError::Write)
+    }
+
+    /// Forgets the server and its key.
+    pub(in crate::local) fn forget(&self) {
+        for file in [self.file("model"), self.key()] {
+            if let Err(error) = remove::file(remove::File::Served, &self.home, &file) {
+                tracing::warn!("{error}");
+            }
+        }
+    }
+
+    /// That it was used just now, for all who wait for it to rest.
+    pub(in crate::local) fn touch(&self) {
+        let touched = File::options().append(true).open(self.file("lock"));
+        if let Err(error) = touched.and_then(|file| file.set_modified(SystemTime::now())) {
+            tracing::debug!("{error}");
+        }
+    }
+
+    /// How long nobody has used it.
+    pub(in crate::local) fn rested(&self) -> Duration {
+        let used = std::fs::metadata(self.file("lock")).and_then(|about| about.modified());
+        used.ok().and_then(|used| used.elapsed().ok()).unwrap_or_default()
+    }
+
+    fn open(&self, end: &str) -> Result<File, LocalError> {
+        let path = self.file(end);
+        ensure_dir(path.parent().unwrap_or(&self.home)).map_err(LocalError::Write)?;
+        let open = File::options().read(true).append(true).create(true).open(&path);
+        open.map_err(|error| LocalError::Write(WriteError::new(&path, &error)))
+    }
+
+    /// Becomes a user. Waits for one that is just ending the server. Blocks.
+    pub(in crate::local) fn join(&self) -> Result<Users, LocalError> {
+        let file = self.open("lock")?;
+        file.lock_shared().map_err(|error| LocalError::Write(WriteError::new(&self.file("lock"), &error)))?;
+        Ok(Users(file))
+    }
+
+    /// Waits for the right to start or end the server. Blocks as long as somebody else does that.
+    pub(in crate::local) fn start(&self) -> Result<Start, LocalError> {
+        let file = self.open("start")?;
+        file.lock().map_err(|error| LocalError::Write(WriteError::new(&self.file("start"), &error)))?;
+        Ok(Start(file))
+    }
+
+    /// Ends the server whoever uses it; `false`: none runs. Blocks.
+    pub(in crate::local) fn end(&self) -> Result<bool, LocalError> {
+        let _right = self.start()?;
+        let Some((_, daemon)) = self.read() else {
+            self.forget();
+            return Ok(false);
+        };
+        daemon.end(GRACE);
+        self.forget();
+        Ok(true)
+    }
+
+    /// Stops being a user, and ends the server if there is no other. Blocks.
+    pub(in crate::local) fn leave(&self, users: Users) {
+        drop(users);
+        let Ok(file) = self.open("lock") else { return };
+        // Somebody else uses it.
+        if file.try_lock().is_err() {
+            return;
+        }
+        if let Err(error) = self.end() {
+            tracing::warn!("{error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn served(files: &Files) -> Daemon {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 60"]);
+        let daemon = Daemon::start(command, tempfile::tempfile().unwrap()).unwrap();
+        files.write(&Record { id: daemon.id().clone(), port: 1, context: 8192 }).unwrap();
+        daemon
+    }
+
+    #[test]
+    fn it_ends_with_its_last_user() {
+        let home = tempfile::tempdir().unwrap();
+        let files = Files::new(home.path(), "m");
+        let (one, two) = (files.join().unwrap(), files.join().unwrap());
+        let daemon = served(&files);
+        files.leave(one);
+        assert!(daemon.is_alive(), "the other one uses it");
+        files.leave(two);
+        assert!(!daemon.is_alive() && files.read().is_none());
+        assert!(!home.path().join("run/m.model").exists());
+    }
+
+    #[test]
+    fn it_is_found_by_the_next_one_and_ended_by_order() {
+        let home = tempfile::tempdir().unwrap();
+        let files = Files::new(home.path(), "m");
+        let daemon = served(&files);
+        let (record, found) = Files::new(home.path(), "m").read().unwrap();
+        assert_eq!((record.port, found.pid()), (1, daemon.pid()));
+        assert!(files.end().unwrap() && !files.end().unwrap());
+        assert!(!daemon.is_alive());
+    }
+}

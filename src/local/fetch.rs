@@ -1,0 +1,366 @@
+//! Fetching a large file: from the first host that gives it, on from where it stopped, checked against its hash.
+//!
+//! Nothing is fetched that a person did not say yes to: whoever calls this has asked.
+
+mod client;
+mod hub;
+#[cfg(test)]
+mod tests;
+
+pub use hub::{Offer, ask};
+
+use super::machine::room;
+use super::shelf::PART;
+use crate::fs::{WriteError, ensure_dir};
+use client::Client;
+use futures::StreamExt;
+use sha2::{Digest, Sha256};
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Room that is left free on the disk.
+const MARGIN: u64 = 256 << 20;
+/// How often a host that breaks off is asked again while more keeps coming.
+const TRIES: u32 = 5;
+/// Between two reports.
+const REPORT: Duration = Duration::from_millis(150);
+/// The time over which speed is told.
+const SPAN: Duration = Duration::from_secs(4);
+
+/// A file to fetch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// For people.
+    pub title: String,
+    /// Addresses, best first.
+    pub from: Vec<String>,
+    /// `None`: the host says it.
+    pub bytes: Option<u64>,
+    /// Lower-case hexadecimal; `None`: nobody states one.
+    pub sha256: Option<String>,
+    /// Where it goes. Beside it, until it is whole, is its part.
+    pub file: PathBuf,
+}
+
+/// How far it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Progress {
+    /// Bytes of the part that was here already are read again.
+    Checking { done: u64, of: u64 },
+    /// Bytes so far, in all, and a second.
+    Loading { done: u64, of: u64, speed: f64 },
+    /// A host does not answer: it is asked again, or the next one is.
+    Trying { host: String, why: String },
+}
+
+/// Why it did not come.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("{title}: not enough disk space in {}: {} needed, {} free; free some, or set models.dir", .dir.display(), size(*.need), size(*.free))]
+    Disk { title: String, dir: PathBuf, need: u64, free: u64 },
+    #[error("{title} is being fetched by another hermes; what it fetched stays")]
+    Busy { title: String },
+    #[error("{title}: {host} gave another file: its SHA-256 is {found}, not {wanted}; it was removed. Try again, or set models.mirror to another host")]
+    Hash { title: String, host: String, wanted: String, found: String },
+    #[error("{title} was not fetched: {why}. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror")]
+    Unreachable { title: String, why: String },
+    #[error("{title} was not fetched: {why}")]
+    Refused { title: String, why: String },
+    #[error("{0}")]
+    Write(#[from] WriteError),
+    #[error("paused; what came so far stays")]
+    Paused,
+}
+
+/// Bytes for people.
+pub(super) fn size(bytes: u64) -> String {
+    crate::text::format::bytes(bytes)
+}
+
+/// Fetches it. `pause` stops it, and the next call goes on from there; `tell` hears how far it is.
+///
+/// # Errors
+/// Why it did not come; what came stays unless it is wrong.
+pub async fn fetch(
+    wanted: &Wanted,
+    token: Option<&str>,
+    pause: &CancellationToken,
+    tell: &(dyn Fn(Progress) + Sync),
+) -> Result<(), FetchError> {
+    if wanted.file.exists() {
+        return Ok(());
+    }
+    let dir = wanted.file.parent().unwrap_or(Path::new("."));
+    ensure_dir(dir)?;
+    let mut part = Part::open(wanted)?;
+    if let Some(bytes) = wanted.bytes {
+        enough(wanted, bytes.saturating_sub(part.done))?;
+    }
+    part.read_again(wanted, pause, tell).await?;
+    let client = Client::new(token).map_err(|why| FetchError::Refused { title: wanted.title.clone(), why })?;
+    let mut last = "no host is known for it".to_owned();
+    for address in &wanted.from {
+        match from_host(&client, address, wanted, &mut part, pause, tell).await {
+            Ok(()) => return part.settle(wanted, &host_of(address)),
+            Err(Broken::Final(error)) => return Err(error),
+            Err(Broken::Host(why)) => {
+                tell(Progress::Trying { host: host_of(address), why: why.clone() });
+                last = why;
+            }
+        }
+    }
+    Err(FetchError::Unreachable { title: wanted.title.clone(), why: last })
+}
+
+/// What ends the try of one host.
+enum Broken {
+    /// The next host may do better.
+    Host(String),
+    /// None will.
+    Final(FetchError),
+}
+
+impl<E: Into<FetchError>> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self::Final(error.into())
+    }
+}
+
+/// All of it from one host, with new tries as long as each brings something.
+async fn from_host(
+    client: &Client,
+    address: &str,
+    wanted: &Wanted,
+    part: &mut Part,
+    pause: &CancellationToken,
+    tell: &(dyn Fn(Progress) + Sync),
+) -> Result<(), Broken> {
+    let host = host_of(address);
+    let (mut tries, mut waits) = (0, Duration::from_millis(500));
+    loop {
+        let before = part.done;
+        let why = match stream(client, address, wanted, part, pause, tell).await {
+            Ok(()) => return Ok(()),
+            Err(Broken::Host(why)) => why,
+            Err(error) => return Err(error),
+        };
+        tries = if part.done > before { 1 } else { tries + 1 };
+        // A host that never answered is left at once for the next one.
+        if tries >= TRIES || part.done == 0 && wanted.from.len() > 1 {
+            return Err(Broken::Host(why));
+        }
+        tell(Progress::Trying { host: host.clone(), why });
+        tokio::select! {
+            () = tokio::time::sleep(waits) => waits = (waits * 2).min(Duration::from_secs(15)),
+            () = pause.cancelled() => return Err(FetchError::Paused.into()),
+        }
+    }
+}
+
+/// One answer of a host, to its end.
+async fn stream(
+    client: &Client,
+    address: &str,
+    wanted: &Wanted,
+    part: &mut Part,
+    pause: &CancellationToken,
+    tell: &(dyn Fn(Progress) + Sync),
+) -> Result<(), Broken> {
+    if wanted.bytes.is_some_and(|bytes| part.done == bytes) {
+        return Ok(());
+    }
+    let asked = client.get(address, part.done);
+    let answer = tokio::select! {
+        answer = asked => answer.map_err(Broken::Host)?,
+        () = pause.cancelled() => return Err(FetchError::Paused.into()),
+    };
+    if !answer.goes_on {
+        part.restart()?;
+    }
+    let of = answer.total.or(wanted.bytes);
+    if let (Some(says), Some(bytes)) = (answer.total, wanted.bytes)
+        && says != bytes
+    {
+        return Err(Broken::Host(format!("{} has {says} bytes of it, not {bytes}", host_of(address))));
+    }
+    enough(wanted, of.unwrap_or(0).saturating_sub(part.done))?;
+    let mut meter = Meter::new(part.done);
+    let mut body = answer.body;
+    loop {
+        let next = tokio::time::timeout(client::STALL, body.next());
+        let piece = tokio::select! {
+            piece = next => piece.map_err(|_| Broken::Host(format!("{} sends nothing", host_of(address))))?,
+            () = pause.cancelled() => {
+                part.flush()?;
+                return Err(FetchError::Paused.into());
+            }
+        };
+        let Some(piece) = piece else { break };
+        let piece = piece.map_err(|why| Broken::Host(format!("{}: {why}", host_of(address))))?;
+        if of.is_some_and(|of| part.done + piece.len() as u64 > of) {
+            part.restart()?;
+            return Err(Broken::Host(format!("{} sends more than it said", host_of(address))));
+        }
+        part.write(&piece)?;
+        if let Some(speed) = meter.pass(part.done) {
+            tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed });
+        }
+    }
+    part.flush()?;
+    match of {
+        Some(of) if part.done < of => Err(Broken::Host(format!("{} broke off", host_of(address)))),
+        _ => Ok(()),
+    }
+}
+
+fn enough(wanted: &Wanted, bytes: u64) -> Result<(), FetchError> {
+    let dir = wanted.file.parent().unwrap_or(Path::new(".")).to_path_buf();
+    match room(&dir) {
+        Some(free) if free < bytes.saturating_add(MARGIN) => {
+            Err(FetchError::Disk { title: wanted.title.clone(), dir, need: bytes + MARGIN, free })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The host in an address, for people.
+pub(super) fn host_of(address: &str) -> String {
+    let parsed = url::Url::parse(address).ok();
+    let host = parsed.as_ref().and_then(|url| {
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    });
+    host.unwrap_or_else(|| address.to_owned())
+}
+
+/// Speed over the last seconds, told every now and then.
+struct Meter {
+    marks: std::collections::VecDeque<(Instant, u64)>,
+    told: Instant,
+}
+
+impl Meter {
+    fn new(done: u64) -> Self {
+        let now = Instant::now();
+        Self { marks: [(now, done)].into(), told: now }
+    }
+
+    fn pass(&mut self, done: u64) -> Option<f64> {
+        let now = Instant::now();
+        if now < self.told + REPORT {
+            return None;
+        }
+        self.told = now;
+        self.marks.push_back((now, done));
+        while self.marks.len() > 2 && self.marks.front().is_some_and(|(at, _)| now.duration_since(*at) > SPAN) {
+            self.marks.pop_front();
+        }
+        let (since, from) = self.marks.front()?;
+        let seconds = now.duration_since(*since).as_secs_f64().max(0.001);
+        Some((done.saturating_sub(*from)) as f64 / seconds)
+    }
+}
+
+/// What came so far. Locked, so that one process writes it.
+struct Part {
+    path: PathBuf,
+    file: File,
+    done: u64,
+    hash: Sha256,
+}
+
+impl Part {
+    fn open(wanted: &Wanted) -> Result<Self, FetchError> {
+        let mut name = wanted.file.clone().into_os_string();
+        name.push(format!(".{PART}"));
+        let path = PathBuf::from(name);
+        let fail = |error: std::io::Error| WriteError::new(&path, &error);
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FetchError::Busy { title: wanted.title.clone() }),
+            // Some network disks have no locks.
+            Err(TryLockError::Error(error)) => tracing::warn!("no lock on {}: {error}", path.display()),
+        }
+        let done = file.metadata().map_err(fail)?.len();
+        let too_long = wanted.bytes.is_some_and(|bytes| done > bytes);
+        let mut part = Self { path, file, done, hash: Sha256::new() };
+        if too_long {
+            part.restart()?;
+        }
+        Ok(part)
+    }
+
+    /// Reads what is here into the hash: some 2 s a gigabyte, in pieces that let others work.
+    async fn read_again(
+        &mut self,
+        wanted: &Wanted,
+        pause: &CancellationToken,
+        tell: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(), FetchError> {
+        if self.done == 0 {
+            return Ok(());
+        }
+        let fail = |path: &Path, error: std::io::Error| WriteError::new(path, &error);
+        self.file.seek(SeekFrom::Start(0)).map_err(|error| fail(&self.path, error))?;
+        let (mut block, mut read, mut told) = (vec![0; 1 << 20], 0, Instant::now());
+        loop {
+            if pause.is_cancelled() {
+                return Err(FetchError::Paused);
+            }
+            let count = self.file.read(&mut block).map_err(|error| fail(&self.path, error))?;
+            if count == 0 {
+                break;
+            }
+            self.hash.update(block.get(..count).unwrap_or_default());
+            read += count as u64;
+            tokio::task::yield_now().await;
+            if told.elapsed() > REPORT {
+                told = Instant::now();
+                tell(Progress::Checking { done: read, of: wanted.bytes.unwrap_or(self.done) });
+            }
+        }
+        self.done = read;
+        Ok(())
+    }
+
+    fn write(&mut self, piece: &[u8]) -> Result<(), WriteError> {
+        self.file.write_all(piece).map_err(|error| WriteError::new(&self.path, &error))?;
+        self.hash.update(piece);
+        self.done += piece.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), WriteError> {
+        self.file.sync_data().map_err(|error| WriteError::new(&self.path, &error))
+    }
+
+    fn restart(&mut self) -> Result<(), WriteError> {
+        let fail = |error: std::io::Error| WriteError::new(&self.path, &error);
+        self.file.set_len(0).map_err(fail)?;
+        self.file.seek(SeekFrom::Start(0)).map_err(fail)?;
+        (self.done, self.hash) = (0, Sha256::new());
+        Ok(())
+    }
+
+    /// The whole of it is here: it is checked and gets its name.
+    fn settle(mut self, wanted: &Wanted, host: &str) -> Result<(), FetchError> {
+        let found: String =
+            std::mem::take(&mut self.hash).finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        if let Some(hash) = wanted.sha256.as_ref().filter(|hash| **hash != found) {
+            self.restart()?;
+            return Err(FetchError::Hash {
+                title: wanted.title.clone(),
+                host: host.to_owned(),
+                wanted: hash.clone(),
+                found,
+            });
+        }
+        self.flush()?;
+        std::fs::rename(&self.path, &wanted.file).map_err(|error| WriteError::new(&wanted.file, &error))?;
+        Ok(())
+    }
+}

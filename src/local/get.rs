@@ -1,0 +1,165 @@
+//! Getting a model: what it would take, and, after a yes, all of it: the engine where there is none, then the weights.
+
+use super::choice::{self, Fit};
+use super::engine::{Missing, install};
+use super::fetch::{self, Offer, Progress, Wanted};
+use super::machine::Machine;
+use super::shelf::{Kept, name_of};
+use super::table::{self, EngineRow, Row};
+use super::{Local, LocalError};
+use std::path::Path;
+use tokio_util::sync::CancellationToken;
+
+/// What getting a model takes: shown before anything is fetched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    pub name: String,
+    pub title: String,
+    /// Empty where the hub says none.
+    pub licence: String,
+    /// The host that is asked first.
+    pub host: String,
+    /// Bytes that are to come: engine and weights, less what is here.
+    pub bytes: u64,
+    /// Whether a hash is known to check it against.
+    pub checked: bool,
+    /// How it fits this computer; `None`: nothing is known of its size.
+    pub fit: Option<Fit>,
+    /// Tokens a second that this computer can give at most.
+    pub speed: Option<f64>,
+    model: Option<Wanted>,
+    engine: Option<(&'static EngineRow, Wanted)>,
+}
+
+/// A step of getting a model.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    Engine(Progress),
+    Unpacking,
+    Model(Progress),
+}
+
+impl Local {
+    /// The model for this computer, of those that are offered. Blocks for some 60 ms.
+    pub fn best(&self) -> Option<&'static Row> {
+        choice::best(table::models(), &self.machine())
+    }
+
+    /// What this computer has. Blocks for some 60 ms.
+    pub fn machine(&self) -> Machine {
+        Machine::look(self.shelf().dir(), true)
+    }
+
+    /// What getting this model takes: a name of the table, or `REPO:FILE`. Asks a hub for the latter.
+    ///
+    /// # Errors
+    /// It is unknown, or the hub does not answer.
+    pub async fn order(&self, name: &str, token: Option<&str>) -> Result<Order, LocalError> {
+        let local = self.clone();
+        let looked = tokio::task::spawn_blocking(move || (local.machine(), local.engine())).await;
+        let (machine, engine) = looked.map_err(|error| LocalError::NoEngine(error.to_string()))?;
+        let engine = match engine {
+            Ok(_) => None,
+            Err(Missing::Fetch(row)) => Some((row, install::wanted(row, self.home(), self.mirrors()))),
+            Err(Missing::No(why)) => return Err(LocalError::NoEngine(why)),
+        };
+        let mut order = match (table::find(name), name.rsplit_once(':')) {
+            (Some(row), _) => self.of_row(row, &machine),
+            (None, Some((repo, file))) if repo.contains('/') => {
+                let offer = fetch::ask(&self.hosts(), repo, file, token).await.map_err(LocalError::Hub)?;
+                self.of_offer(offer)
+            }
+            (None, None) if name.contains('/') => {
+                let offer = fetch::ask(&self.hosts(), name, "", token).await.map_err(LocalError::Hub)?;
+                self.of_offer(offer)
+            }
+            _ => return Err(LocalError::Unknown(name.to_owned())),
+        };
+        order.bytes += engine.as_ref().map_or(0, |(row, _)| row.bytes);
+        order.engine = engine;
+        Ok(order)
+    }
+
+    fn of_row(&self, row: &'static Row, machine: &Machine) -> Order {
+        let path = format!("{}/resolve/{}/{}", row.repo, row.revision, row.file);
+        let wanted = self.wanted(&row.name, &row.title, &path, Some(row.bytes), Some(row.sha256.clone()));
+        Order {
+            name: row.name.clone(),
+            title: row.title.clone(),
+            licence: row.licence.clone(),
+            fit: Some(choice::fit(row, machine)),
+            speed: machine.tokens_per_second(row.bytes_per_token()),
+            ..self.plain(wanted)
+        }
+    }
+
+    fn of_offer(&self, offer: Offer) -> Order {
+        let name = name_of(&offer.file);
+        let revision = if offer.revision.is_empty() { "main" } else { &offer.revision };
+        let path = format!("{}/resolve/{revision}/{}", offer.repo, offer.file);
+        let wanted = self.wanted(&name, &offer.file, &path, offer.bytes, offer.sha256);
+        Order { name, title: format!("{} of {}", offer.file, offer.repo), licence: offer.licence, ..self.plain(wanted) }
+    }
+
+    fn wanted(&self, name: &str, title: &str, path: &str, bytes: Option<u64>, sha256: Option<String>) -> Wanted {
+        let from = self.hosts().iter().map(|host| format!("{}/{path}", host.trim_end_matches('/'))).collect();
+        Wanted { title: title.to_owned(), from, bytes, sha256, file: self.shelf().place(name) }
+    }
+
+    fn plain(&self, wanted: Wanted) -> Order {
+        let here = self.shelf().parts().into_iter().find(|(name, _)| self.shelf().place(name) == wanted.file);
+        let left = wanted.bytes.unwrap_or(0).saturating_sub(here.map_or(0, |(_, bytes)| bytes));
+        let there = wanted.file.exists();
+        Order {
+            name: String::new(),
+            title: String::new(),
+            licence: String::new(),
+            host: wanted.from.first().map(|address| fetch::host_of(address)).unwrap_or_default(),
+            bytes: if there { 0 } else { left },
+            checked: wanted.sha256.is_some(),
+            fit: None,
+            speed: None,
+            model: (!there).then_some(wanted),
+            engine: None,
+        }
+    }
+
+    /// Fetches all that an order names. Who calls this has a yes. `pause` stops it; the next call goes on.
+    ///
+    /// # Errors
+    /// What did not come, and why.
+    pub async fn get(
+        &self,
+        order: &Order,
+        token: Option<&str>,
+        pause: &CancellationToken,
+        tell: &(dyn Fn(Step) + Sync),
+    ) -> Result<Kept, LocalError> {
+        if let Some((row, wanted)) = &order.engine {
+            fetch::fetch(wanted, None, pause, &|progress| tell(Step::Engine(progress))).await?;
+            tell(Step::Unpacking);
+            let (row, home, archive) = (*row, self.home().to_path_buf(), wanted.file.clone());
+            let unpacked = tokio::task::spawn_blocking(move || install::unpack(row, &home, &archive)).await;
+            unpacked.unwrap_or_else(|error| Err(LocalError::Engine(error.to_string())))?;
+        }
+        if let Some(wanted) = &order.model {
+            fetch::fetch(wanted, token, pause, &|progress| tell(Step::Model(progress))).await?;
+        }
+        self.shelf().find(&order.name).ok_or_else(|| LocalError::NotHere(order.name.clone()))
+    }
+
+    /// Takes in a file of the person's.
+    ///
+    /// # Errors
+    /// It is no model.
+    pub fn adopt(&self, file: &Path) -> Result<Kept, LocalError> {
+        self.shelf().adopt(file)
+    }
+}
+
+impl Order {
+    /// Whether everything is here already.
+    pub fn is_here(&self) -> bool {
+        self.model.is_none() && self.engine.is_none()
+    }
+}

@@ -1,0 +1,155 @@
+//! What this computer has for a model: memory, video memory, room on the disk, processors, and how fast memory is read.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What there is. Bytes; `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Machine {
+    pub memory: Option<u64>,
+    /// Memory that a new program can have without anything being swapped out.
+    pub free: Option<u64>,
+    /// Free memory of the largest graphics card.
+    pub video: Option<u64>,
+    /// Room on the disk of the models.
+    pub disk: Option<u64>,
+    pub cores: usize,
+    /// Bytes a second that all processors together read from memory, measured.
+    pub bandwidth: Option<f64>,
+}
+
+/// Bytes that the measure reads: more than caches hold.
+const BLOCK: usize = 64 << 20;
+/// How long it reads.
+const LOOK: Duration = Duration::from_millis(40);
+
+impl Machine {
+    /// Looks. Blocks for some 60 ms, most of it for the speed of memory, which is measured with `measured`.
+    pub fn look(models: &Path, measured: bool) -> Self {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            memory: kilobytes(&text, "MemTotal:").map(|memory| limited(memory, "memory.max")),
+            free: kilobytes(&text, "MemAvailable:").map(|free| match group_free() {
+                Some(most) => free.min(most),
+                None => free,
+            }),
+            video: video(Path::new("/sys/class/drm")),
+            disk: room(models),
+            cores,
+            bandwidth: measured.then(|| bandwidth(cores)),
+        }
+    }
+
+    /// Tokens a second that a model of which so many bytes are read for each can give at most.
+    pub fn tokens_per_second(&self, bytes: u64) -> Option<f64> {
+        // The sums take their time too: measured with llama.cpp on two, four and eight processors.
+        const SHARE: f64 = 0.75;
+        let bandwidth = self.bandwidth.filter(|_| bytes > 0)?;
+        Some(bandwidth * SHARE / bytes as f64)
+    }
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)
+}
+
+/// What the control group of a container allows, where that is less.
+fn limited(memory: u64, file: &str) -> u64 {
+    group(file).map_or(memory, |most| memory.min(most))
+}
+
+fn group(file: &str) -> Option<u64> {
+    std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(file)).ok()?.trim().parse().ok()
+}
+
+fn group_free() -> Option<u64> {
+    Some(group("memory.max")?.saturating_sub(group("memory.current")?))
+}
+
+/// Free memory of the largest graphics card, where its driver tells in files.
+fn video(cards: &Path) -> Option<u64> {
+    let number = |path: std::path::PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let free = |card: std::fs::DirEntry| {
+        let device = card.path().join("device");
+        let total = number(device.join("mem_info_vram_total"))?;
+        Some(total.saturating_sub(number(device.join("mem_info_vram_used")).unwrap_or(0)))
+    };
+    std::fs::read_dir(cards).ok()?.flatten().filter_map(free).max()
+}
+
+/// Room on the disk of a folder, or of the nearest one above it that is there.
+pub fn room(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let about = rustix::fs::statvfs(there).ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
+}
+
+/// Bytes a second that these many threads read together.
+fn bandwidth(threads: usize) -> f64 {
+    let block = vec![1u64; BLOCK / 8];
+    let read: u64 = std::thread::scope(|scope| {
+        let each = block.len() / threads.max(1);
+        let parts = block.chunks(each.max(1)).map(|part| scope.spawn(move || read_for(part, LOOK)));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().filter_map(|part| part.join().ok()).sum()
+    });
+    read as f64 / LOOK.as_secs_f64()
+}
+
+/// Reads a part again and again for this long; bytes.
+fn read_for(part: &[u64], time: Duration) -> u64 {
+    let (begun, mut bytes) = (Instant::now(), 0);
+    while begun.elapsed() < time {
+        for piece in part.chunks(1 << 17) {
+            let sum = piece.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
+            std::hint::black_box(sum);
+            bytes += size_of_val(piece) as u64;
+            if begun.elapsed() >= time {
+                break;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_as_the_system_writes_it() {
+        let text = "MemTotal:       24684104 kB\nMemFree:         1000 kB\nMemAvailable:   22703616 kB\n";
+        assert_eq!(kilobytes(text, "MemTotal:"), Some(24_684_104 * 1024));
+        assert_eq!(kilobytes(text, "MemAvailable:"), Some(22_703_616 * 1024));
+        assert_eq!(kilobytes("", "MemTotal:"), None);
+    }
+
+    #[test]
+    fn the_largest_card_counts_with_what_is_free_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for (card, total, used) in [("card0", "1000", "900"), ("card1", "800", "100"), ("card2", "x", "1")] {
+            let device = dir.path().join(card).join("device");
+            std::fs::create_dir_all(&device).unwrap();
+            std::fs::write(device.join("mem_info_vram_total"), total).unwrap();
+            std::fs::write(device.join("mem_info_vram_used"), used).unwrap();
+        }
+        assert_eq!(video(dir.path()), Some(700));
+        assert_eq!(video(&dir.path().join("none")), None);
+    }
+
+    #[test]
+    fn the_room_of_a_folder_that_is_to_be_made_is_that_above_it() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(room(&dir.path().join("not/yet")).is_some_and(|bytes| bytes > 0));
+    }
+
+    #[test]
+    fn speed_follows_from_what_is_read_for_a_token() {
+        let machine = Machine { bandwidth: Some(20e9), ..Machine::default() };
+        assert_eq!(machine.tokens_per_second(1_500_000_000), Some(10.0));
+        assert_eq!(machine.tokens_per_second(0), None);
+        assert!(Machine::look(Path::new("/"), true).bandwidth.is_some_and(|speed| speed > 1e6));
+    }
+}
