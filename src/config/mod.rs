@@ -27,8 +27,8 @@ pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
 pub use mcp::McpServerConfig;
-pub use paths::Paths;
 pub use models::{ModelsConfig, SmallProfile};
+pub use paths::Paths;
 pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;

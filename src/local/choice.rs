@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::table::Row;
+use std::sync::Arc;
 
 /// Memory that the engine needs beside weights and window.
 const ENGINE: u64 = 350 << 20;
@@ -53,7 +54,10 @@ pub fn fit(row: &Row, machine: &Machine) -> Fit {
 }
 
 /// The model to offer first: the largest that fits and is not slow, else the smallest that fits at all.
-pub fn best<'a>(rows: impl DoubleEndedIterator<Item = &'a Row> + Clone, machine: &Machine) -> Option<&'a Row> {
+pub fn best<'a>(
+    rows: impl DoubleEndedIterator<Item = &'a Arc<Row>> + Clone,
+    machine: &Machine,
+) -> Option<&'a Arc<Row>> {
     let fitting = |wanted: Fit| rows.clone().rev().find(|row| fit(row, machine) == wanted);
     fitting(Fit::Fits).or_else(|| rows.clone().find(|row| fit(row, machine) == Fit::Slow))
 }
@@ -64,11 +68,11 @@ mod tests {
 
     const GB: u64 = 1_000_000_000;
 
-    fn row(name: &str, bytes: u64, active: Option<f64>) -> Row {
-        Row { name: name.into(), bytes, params: bytes as f64 / 0.6e9, active, ..Row::default() }
+    fn row(name: &str, bytes: u64, active: Option<f64>) -> Arc<Row> {
+        Arc::new(Row { name: name.into(), bytes, params: bytes as f64 / 0.6e9, active, ..Row::default() })
     }
 
-    fn rows() -> Vec<Row> {
+    fn rows() -> Vec<Arc<Row>> {
         vec![
             row("tiny", GB / 2, None),
             row("small", 5 * GB / 2, None),

@@ -7,7 +7,7 @@ mod launch;
 mod record;
 
 pub use find::{Engine, Missing, find};
-pub use launch::{Plan, plan};
+pub use launch::{Plan, Wish, plan};
 
 pub(super) use launch::{settled, start};
 pub(super) use record::{Files, Users};

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 pub enum LocalError {
     #[error("{0} is not on this computer; run `hermes models get {0}`")]
     NotHere(String),
-    #[error("unknown model {0:?}; `hermes models list --local` lists the known ones, and a path or REPO:FILE names another")]
+    #[error(
+        "unknown model {0:?}; `hermes models list --local` lists the known ones, and a path or REPO:FILE names another"
+    )]
     Unknown(String),
     #[error("{path}: {why}", path = .0.display(), why = .1)]
     File(PathBuf, HeaderError),

@@ -63,9 +63,13 @@ pub enum FetchError {
     Disk { title: String, dir: PathBuf, need: u64, free: u64 },
     #[error("{title} is being fetched by another hermes; what it fetched stays")]
     Busy { title: String },
-    #[error("{title}: {host} gave another file: its SHA-256 is {found}, not {wanted}; it was removed. Try again, or set models.mirror to another host")]
+    #[error(
+        "{title}: {host} gave another file: its SHA-256 is {found}, not {wanted}; it was removed. Try again, or set models.mirror to another host"
+    )]
     Hash { title: String, host: String, wanted: String, found: String },
-    #[error("{title} was not fetched: {why}. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror")]
+    #[error(
+        "{title} was not fetched: {why}. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror"
+    )]
     Unreachable { title: String, why: String },
     #[error("{title} was not fetched: {why}")]
     Refused { title: String, why: String },

@@ -5,9 +5,10 @@ use super::engine::{Missing, install};
 use super::fetch::{self, Offer, Progress, Wanted};
 use super::machine::Machine;
 use super::shelf::{Kept, name_of};
-use super::table::{self, EngineRow, Row};
+use super::table::{EngineRow, Row};
 use super::{Local, LocalError};
 use std::path::Path;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What getting a model takes: shown before anything is fetched.
@@ -28,7 +29,7 @@ pub struct Order {
     /// Tokens a second that this computer can give at most.
     pub speed: Option<f64>,
     model: Option<Wanted>,
-    engine: Option<(&'static EngineRow, Wanted)>,
+    engine: Option<(Arc<EngineRow>, Wanted)>,
 }
 
 /// A step of getting a model.
@@ -41,8 +42,8 @@ pub enum Step {
 
 impl Local {
     /// The model for this computer, of those that are offered. Blocks for some 60 ms.
-    pub fn best(&self) -> Option<&'static Row> {
-        choice::best(table::models(), &self.machine())
+    pub fn best(&self) -> Option<Arc<Row>> {
+        choice::best(self.table().models(), &self.machine()).cloned()
     }
 
     /// What this computer has. Blocks for some 60 ms.
@@ -60,10 +61,13 @@ impl Local {
         let (machine, engine) = looked.map_err(|error| LocalError::NoEngine(error.to_string()))?;
         let engine = match engine {
             Ok(_) => None,
-            Err(Missing::Fetch(row)) => Some((row, install::wanted(row, self.home(), self.mirrors()))),
+            Err(Missing::Fetch(row)) => {
+                let wanted = install::wanted(&row, self.home(), self.mirrors());
+                Some((row, wanted))
+            }
             Err(Missing::No(why)) => return Err(LocalError::NoEngine(why)),
         };
-        let mut order = match (table::find(name), name.rsplit_once(':')) {
+        let mut order = match (self.table().find(name), name.rsplit_once(':')) {
             (Some(row), _) => self.of_row(row, &machine),
             (None, Some((repo, file))) if repo.contains('/') => {
                 let offer = fetch::ask(&self.hosts(), repo, file, token).await.map_err(LocalError::Hub)?;
@@ -80,7 +84,7 @@ impl Local {
         Ok(order)
     }
 
-    fn of_row(&self, row: &'static Row, machine: &Machine) -> Order {
+    fn of_row(&self, row: &Row, machine: &Machine) -> Order {
         let path = format!("{}/resolve/{}/{}", row.repo, row.revision, row.file);
         let wanted = self.wanted(&row.name, &row.title, &path, Some(row.bytes), Some(row.sha256.clone()));
         Order {
@@ -138,8 +142,8 @@ impl Local {
         if let Some((row, wanted)) = &order.engine {
             fetch::fetch(wanted, None, pause, &|progress| tell(Step::Engine(progress))).await?;
             tell(Step::Unpacking);
-            let (row, home, archive) = (*row, self.home().to_path_buf(), wanted.file.clone());
-            let unpacked = tokio::task::spawn_blocking(move || install::unpack(row, &home, &archive)).await;
+            let (row, home, archive) = (Arc::clone(row), self.home().to_path_buf(), wanted.file.clone());
+            let unpacked = tokio::task::spawn_blocking(move || install::unpack(&row, &home, &archive)).await;
             unpacked.unwrap_or_else(|error| Err(LocalError::Engine(error.to_string())))?;
         }
         if let Some(wanted) = &order.model {

@@ -2,10 +2,11 @@
 //! sleep when nobody asks, and ended with its last user.
 
 use super::LocalError;
-use super::engine::{self, Engine, Files, Missing, Plan, Users};
+use super::engine::{self, Engine, Files, Missing, Plan, Users, Wish};
 use super::gguf::Header;
 use super::machine::Machine;
 use super::shelf::{Kept, Shelf};
+use super::table::Table;
 use crate::config::ModelsConfig;
 use crate::exec::Daemon;
 use crate::llm::endpoint::{Endpoint, Secret};
@@ -15,7 +16,7 @@ use crate::lock::lock;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +34,8 @@ struct Inner {
     /// `PATH` of the environment.
     path: String,
     shelf: Shelf,
+    /// Read when it is first wanted.
+    table: OnceLock<Table>,
     http: Http,
     /// Headers that were read, with the time of the file.
     headers: Mutex<BTreeMap<PathBuf, (SystemTime, Header)>>,
@@ -98,10 +101,16 @@ impl Local {
             config: config.clone(),
             path: path.to_owned(),
             shelf,
+            table: OnceLock::new(),
             http: http::client(),
             headers: Mutex::default(),
             slots: Mutex::default(),
         }))
+    }
+
+    /// The models that are offered.
+    pub fn table(&self) -> &Table {
+        self.0.table.get_or_init(|| Table::of(&self.0.home))
     }
 
     /// The models that are here.
@@ -111,7 +120,7 @@ impl Local {
 
     /// Hosts that are asked for models: the mirrors of the configuration first.
     pub fn hosts(&self) -> Vec<String> {
-        self.mirrors().iter().chain(super::table::hosts()).cloned().collect()
+        self.mirrors().iter().chain(&self.table().hosts).cloned().collect()
     }
 
     pub(super) fn mirrors(&self) -> &[String] {
@@ -127,7 +136,7 @@ impl Local {
     /// # Errors
     /// [`Missing`]: what can be done about it.
     pub fn engine(&self) -> Result<Engine, Missing> {
-        engine::find(&self.0.config, &self.0.home, &self.0.path)
+        engine::find(&self.0.config, &self.0.home, &self.0.path, self.table().engine())
     }
 
     /// A model of this computer, as one that can be asked. Costs nothing until the first request.
@@ -159,13 +168,21 @@ impl Local {
 
     fn plan(&self, kept: &Kept, machine: &Machine) -> Result<Plan, LocalError> {
         let header = self.header(&kept.file)?;
-        let (asked, idle) = (self.0.config.context, self.0.config.idle_minutes);
-        Ok(engine::plan(&kept.name, &kept.file, kept.bytes, &header, machine, asked, idle))
+        let wish = Wish {
+            name: &kept.name,
+            file: &kept.file,
+            bytes: kept.bytes,
+            header: &header,
+            context: self.0.config.context,
+            idle_minutes: self.0.config.idle_minutes,
+        };
+        Ok(engine::plan(&wish, machine, self.table()))
     }
 
     fn header(&self, file: &Path) -> Result<Header, LocalError> {
         let failed = |error| LocalError::File(file.to_path_buf(), error);
-        let changed = std::fs::metadata(file).and_then(|about| about.modified()).map_err(|error| failed(error.into()))?;
+        let changed =
+            std::fs::metadata(file).and_then(|about| about.modified()).map_err(|error| failed(error.into()))?;
         let known = lock(&self.0.headers).get(file).filter(|(at, _)| *at == changed).map(|(_, header)| header.clone());
         if let Some(header) = known {
             return Ok(header);
@@ -206,7 +223,7 @@ impl Local {
         let prepared = tokio::task::spawn_blocking(move || {
             let users = files.join()?;
             let right = files.start()?;
-            let kept = local.0.shelf.find(&name).ok_or_else(|| match super::table::find(&name) {
+            let kept = local.0.shelf.find(&name).ok_or_else(|| match local.table().find(&name) {
                 Some(_) => LocalError::NotHere(name.clone()),
                 None => LocalError::Unknown(name.clone()),
             })?;

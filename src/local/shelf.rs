@@ -2,7 +2,6 @@
 
 use super::LocalError;
 use super::gguf::{Header, HeaderError};
-use super::table::{self, Row};
 use crate::fs::{remove, write_atomic};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,8 +23,6 @@ pub struct Kept {
     pub name: String,
     pub file: PathBuf,
     pub bytes: u64,
-    /// What it is called in the table, and its limits.
-    pub row: Option<&'static Row>,
     /// A person's own file, which stays when the model is removed.
     pub own: bool,
 }
@@ -79,7 +76,7 @@ impl Shelf {
 
     fn kept(&self, name: &str, file: PathBuf, own: bool) -> Option<Kept> {
         let about = std::fs::metadata(&file).ok().filter(std::fs::Metadata::is_file)?;
-        Some(Kept { name: name.to_owned(), file, bytes: about.len(), row: table::find(name), own })
+        Some(Kept { name: name.to_owned(), file, bytes: about.len(), own })
     }
 
     /// Downloads that are not done: names, and the bytes that are here. Blocks.
@@ -136,9 +133,8 @@ impl Shelf {
     fn own(&self) -> Result<Own, LocalError> {
         let file = self.own_file();
         match std::fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| {
-                LocalError::File(file, HeaderError::Damaged(format!("{error}; repair or delete it")))
-            }),
+            Ok(text) => serde_json::from_str(&text)
+                .map_err(|error| LocalError::File(file, HeaderError::Damaged(format!("{error}; repair or delete it")))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Own::default()),
             Err(error) => Err(LocalError::File(file, error.into())),
         }

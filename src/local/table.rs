@@ -2,7 +2,8 @@
 
 use crate::yaml;
 use serde::Deserialize;
-use std::sync::LazyLock;
+use std::path::Path;
+use std::sync::Arc;
 
 /// A model that can be fetched.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -54,50 +55,83 @@ pub struct EngineRow {
     pub sha256: String,
 }
 
-/// The whole table.
-#[derive(Debug, Default, PartialEq, Deserialize)]
+/// The whole table: what comes with the program, and what a home adds.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Table {
+pub struct Table {
     /// Hubs, best first.
-    hosts: Vec<String>,
-    models: Vec<Row>,
-    engines: Vec<EngineRow>,
+    pub hosts: Vec<String>,
+    /// Smallest first.
+    models: Vec<Arc<Row>>,
+    engines: Vec<Arc<EngineRow>>,
+    /// Why the rows of the home are not in it.
+    #[serde(skip)]
+    pub problem: Option<String>,
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| table().unwrap_or_default());
+impl Table {
+    /// The table that comes with the program.
+    fn bundled() -> Self {
+        let text = include_str!("../../assets/local-models.yaml");
+        read(text, "assets/local-models.yaml")
+            .unwrap_or_else(|problem| Self { problem: Some(problem), ..Self::default() })
+    }
 
-fn table() -> Result<Table, String> {
-    let node = yaml::parse(include_str!("../../assets/local-models.yaml"), "assets/local-models.yaml");
-    let value = node.map_err(|error| error.to_string())?.to_json();
-    serde_json::from_value(value).map_err(|error| format!("assets/local-models.yaml: {error}"))
+    /// The table of a home: rows of its `local-models.yaml` come first, and replace those of the same name. Blocks.
+    pub fn of(home: &Path) -> Self {
+        let mut table = Self::bundled();
+        let file = home.join("local-models.yaml");
+        let own = match std::fs::read_to_string(&file) {
+            Ok(text) => read(&text, &file.display().to_string()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return table,
+            Err(error) => Err(format!("{}: {error}", file.display())),
+        };
+        match own {
+            Ok(own) => {
+                table.hosts.splice(0..0, own.hosts);
+                table.engines.splice(0..0, own.engines);
+                table.models.retain(|row| !own.models.iter().any(|new| new.name == row.name));
+                table.models.extend(own.models);
+                table.models.sort_by_key(|row| row.bytes);
+            }
+            Err(problem) => table.problem = Some(problem),
+        }
+        table
+    }
+
+    /// The models that may be offered, smallest first.
+    pub fn models(&self) -> impl DoubleEndedIterator<Item = &Arc<Row>> + Clone {
+        self.models.iter().filter(|row| row.is_offered())
+    }
+
+    /// The model of this name.
+    pub fn find(&self, name: &str) -> Option<&Arc<Row>> {
+        self.models().find(|row| row.name.eq_ignore_ascii_case(name.trim()))
+    }
+
+    /// The next smaller one, for a computer that this one is too large for.
+    pub fn smaller(&self, bytes: u64) -> Option<&Arc<Row>> {
+        self.models().rev().find(|row| row.bytes < bytes)
+    }
+
+    /// The package of the engine for this computer.
+    pub fn engine(&self) -> Option<&Arc<EngineRow>> {
+        let here = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        // The packages are linked against the C library of GNU.
+        let fits = cfg!(not(target_os = "linux")) || cfg!(target_env = "gnu");
+        self.engines.iter().find(|row| fits && row.platform == here)
+    }
 }
 
-/// The models that may be offered, smallest first.
-pub fn models() -> impl DoubleEndedIterator<Item = &'static Row> + Clone {
-    TABLE.models.iter().filter(|row| row.is_offered())
-}
-
-/// The model of this name.
-pub fn find(name: &str) -> Option<&'static Row> {
-    models().find(|row| row.name.eq_ignore_ascii_case(name.trim()))
-}
-
-/// The next smaller one, for a computer that this one is too large for.
-pub fn smaller(bytes: u64) -> Option<&'static Row> {
-    models().rev().find(|row| row.bytes < bytes)
-}
-
-/// The hubs.
-pub fn hosts() -> &'static [String] {
-    &TABLE.hosts
-}
-
-/// The package of the engine for this computer.
-pub fn engine() -> Option<&'static EngineRow> {
-    let here = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-    // The packages are linked against the C library of GNU.
-    let fits = cfg!(not(target_os = "linux")) || cfg!(target_env = "gnu");
-    TABLE.engines.iter().find(|row| fits && row.platform == here)
+fn read(text: &str, name: &str) -> Result<Table, String> {
+    let node = yaml::parse(text, name).map_err(|error| error.to_string())?;
+    let table: Table = serde_json::from_value(node.to_json()).map_err(|error| format!("{name}: {error}"))?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
+    let named = |row: &Arc<Row>| !row.name.is_empty() && row.name.len() <= 80 && row.name.chars().all(plain);
+    match table.models.iter().find(|row| !named(row) || row.name.starts_with('.')) {
+        Some(row) => Err(format!("{name}: {:?} is no name: use a-z, 0-9, . and -", row.name)),
+        None => Ok(table),
+    }
 }
 
 impl Row {
@@ -122,20 +156,23 @@ mod tests {
 
     #[test]
     fn every_row_is_whole_and_the_smallest_is_first() {
-        let table = table().unwrap();
+        let table = Table::bundled();
+        assert_eq!(table.problem, None);
         let mut names = HashSet::new();
         let mut last = 0;
         for row in &table.models {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
-            assert!(!row.name.is_empty() && row.name.chars().all(plain), "{}", row.name);
             assert!(names.insert(&row.name), "{} twice", row.name);
             assert!(row.is_offered(), "{}: size, hash or licence is missing", row.name);
-            assert!(row.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)), "{}", row.name);
+            assert!(
+                row.sha256.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)),
+                "{}",
+                row.name
+            );
             assert_eq!(row.revision.len(), 40, "{}", row.name);
             assert!(row.file.ends_with(".gguf") && row.repo.contains('/'), "{}", row.name);
             assert!(row.bytes > last, "{} is not larger than the one before", row.name);
             assert!(row.context >= 4096 && row.params > 0.0 && !row.title.is_empty(), "{}", row.name);
-            assert!(row.bytes_per_token() <= row.bytes, "{}", row.name);
+            assert!(row.bytes_per_token() <= row.bytes && !row.source.is_empty(), "{}", row.name);
             last = row.bytes;
         }
         assert!(table.hosts.iter().all(|host| host.starts_with("https://")));
@@ -143,20 +180,46 @@ mod tests {
 
     #[test]
     fn there_is_something_for_small_and_for_large_computers() {
-        let sizes: Vec<u64> = models().map(|row| row.bytes).collect();
+        let table = Table::bundled();
+        let sizes: Vec<u64> = table.models().map(|row| row.bytes).collect();
         assert!(sizes.len() >= 4, "{sizes:?}");
         assert!(sizes.first().is_some_and(|bytes| *bytes < 700_000_000), "{sizes:?}");
         assert!(sizes.last().is_some_and(|bytes| *bytes > 10_000_000_000), "{sizes:?}");
-        assert_eq!(smaller(sizes[1]).map(|row| row.bytes), Some(sizes[0]));
-        assert!(smaller(sizes[0]).is_none());
+        assert_eq!(table.smaller(sizes[1]).map(|row| row.bytes), Some(sizes[0]));
+        assert!(table.smaller(sizes[0]).is_none());
     }
 
     #[test]
     fn every_engine_is_pinned() {
-        for row in table().unwrap().engines {
+        for row in Table::bundled().engines {
             assert_eq!(row.sha256.len(), 64, "{}", row.platform);
             assert!(row.url.starts_with("https://") && row.url.ends_with(".whl") && row.bytes > 0, "{}", row.platform);
             assert!(!row.licence.is_empty() && row.python.starts_with("3."), "{}", row.platform);
+        }
+    }
+
+    #[test]
+    fn a_home_adds_rows_and_a_bad_file_takes_none_away() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |text: &str| {
+            std::fs::write(home.path().join("local-models.yaml"), text).unwrap();
+            Table::of(home.path())
+        };
+        let bundled = Table::bundled();
+        assert_eq!(Table::of(home.path()), bundled);
+        let hash = "a".repeat(64);
+        let table = write(&format!(
+            "hosts: [http://hub.lan]\nmodels:\n- {{name: ours, title: Ours, bytes: 5, sha256: {hash}, licence: MIT}}\n- {{name: bare, bytes: 6}}\n"
+        ));
+        assert_eq!(
+            (table.models().next().map(|row| row.name.as_str()), table.hosts[0].as_str()),
+            (Some("ours"), "http://hub.lan")
+        );
+        assert!(table.find("bare").is_none(), "a row without a hash is not offered");
+        for (text, why) in [("models: 5", "local-models.yaml"), ("models:\n- {name: ../x}", "is no name")] {
+            let table = write(text);
+            assert!(table.problem.as_ref().is_some_and(|problem| problem.contains(why)), "{:?}", table.problem);
+            assert_eq!(table.models, bundled.models);
         }
     }
 }

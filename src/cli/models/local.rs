@@ -6,7 +6,7 @@ use crate::config::paths::Paths;
 use crate::engine::Base;
 use crate::llm::ModelInfo;
 use crate::local::choice::{self, Fit};
-use crate::local::{Local, served, table};
+use crate::local::{Local, served};
 use crate::text::format;
 use anyhow::Context as _;
 use serde_json::json;
@@ -46,9 +46,9 @@ struct Row {
 fn rows(local: &Local) -> Vec<Row> {
     let machine = local.machine();
     let (kept, parts, running) = (local.shelf().list(), local.shelf().parts(), local.running());
-    let best = local.best().map(|row| row.name.as_str());
+    let best = local.best().map(|row| row.name.clone());
     let mut rows: Vec<Row> = Vec::new();
-    for row in table::models() {
+    for row in local.table().models() {
         let part = parts.iter().find(|(name, _)| *name == row.name);
         let state = if running.iter().any(|(name, _)| *name == row.name) {
             "running".to_owned()
@@ -58,7 +58,7 @@ fn rows(local: &Local) -> Vec<Row> {
             format!("{} % here", bytes * 100 / row.bytes.max(1))
         } else {
             match choice::fit(row, &machine) {
-                Fit::Fits if best == Some(row.name.as_str()) => "best for this computer".into(),
+                Fit::Fits if best.as_ref() == Some(&row.name) => "best for this computer".into(),
                 Fit::Fits => "fits".into(),
                 Fit::Slow => "slow here".into(),
                 Fit::Memory(need, _) => format!("needs {} of memory", format::bytes(need)),
@@ -74,7 +74,7 @@ fn rows(local: &Local) -> Vec<Row> {
             note: row.note.clone(),
         });
     }
-    for kept in kept.into_iter().filter(|kept| kept.row.is_none()) {
+    for kept in kept.into_iter().filter(|kept| local.table().find(&kept.name).is_none()) {
         let is_running = running.iter().any(|(name, _)| *name == kept.name);
         rows.push(Row {
             state: if is_running { "running" } else { "here" }.into(),
@@ -91,6 +91,9 @@ fn rows(local: &Local) -> Vec<Row> {
 /// `hermes models list --local`.
 pub(super) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
     let local = open()?;
+    if let Some(problem) = &local.table().problem {
+        writeln!(io::stderr(), "hermes: {problem}")?;
+    }
     let rows = tokio::task::spawn_blocking(move || rows(&local)).await?;
     if as_json {
         let row = |row: &Row| {

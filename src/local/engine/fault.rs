@@ -1,8 +1,7 @@
 //! Why the engine ended, by what it printed and how it ended, and what to do. Pure.
 
-use super::launch::{Plan, title};
+use super::launch::Plan;
 use crate::exec::DaemonEnd;
-use crate::local::table;
 use std::path::Path;
 use std::time::Duration;
 
@@ -76,14 +75,12 @@ pub fn of(log: &str, ended: Option<DaemonEnd>) -> Fault {
     Fault::Other(last.chars().take(200).collect())
 }
 
-/// `; take MODEL instead (…)`, or nothing where there is no smaller one.
-pub fn smaller(name: &str, bytes: u64) -> String {
-    let bytes = table::find(name).map_or(bytes, |row| row.bytes);
-    match table::smaller(bytes) {
-        Some(row) => format!(
-            ". Close other programs, or take the smaller {}: `hermes models get {}`",
-            row.title, row.name
-        ),
+/// What to do where memory is short: the smaller model to take, where there is one.
+pub fn smaller(plan: &Plan) -> String {
+    match &plan.smaller {
+        Some((name, title)) => {
+            format!(". Close other programs, or take the smaller {title}: `hermes models get {name}`")
+        }
         None => ". Close other programs, or lower models.context".into(),
     }
 }
@@ -101,13 +98,13 @@ impl Fault {
 
     /// For the person: what happened and what to do.
     pub fn words(&self, plan: &Plan, log: &Path) -> String {
-        let name = title(&plan.name);
+        let name = &plan.title;
         let log = log.display();
         match self {
             Self::Memory => format!(
                 "{name} does not fit into memory (it takes about {}){}",
                 crate::local::fetch::size(plan.memory),
-                smaller(&plan.name, 0)
+                smaller(plan)
             ),
             Self::Instruction => format!(
                 "the engine uses instructions that this processor does not have: build llama.cpp here, or install your system's package, and set models.engine to its llama-server (log: {log})"
@@ -153,7 +150,11 @@ mod tests {
             ),
             ("couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 80", None, Fault::Port),
             ("tensor 'x' data is not within the file bounds, model is corrupted or incomplete", None, Fault::Damaged),
-            ("error: invalid argument: --no-webui", None, Fault::Argument("error: invalid argument: --no-webui".into())),
+            (
+                "error: invalid argument: --no-webui",
+                None,
+                Fault::Argument("error: invalid argument: --no-webui".into()),
+            ),
             (
                 "ImportError: /lib/libc.so.6: version `GLIBC_2.99' not found",
                 None,
@@ -170,17 +171,17 @@ mod tests {
     #[test]
     fn every_fault_says_what_to_do() {
         let plan = Plan {
-            name: "qwen3.5-4b".into(),
-            file: "/m.gguf".into(),
-            context: 8192,
+            name: "big".into(),
+            title: "Big 9B".into(),
+            smaller: Some(("small".into(), "Small 4B".into())),
             memory: 4 << 30,
-            idle_minutes: 0,
+            ..Plan::default()
         };
         let log = Path::new("/h/logs/model.log");
         let said = Fault::Memory.words(&plan, log);
-        assert!(said.contains("Qwen3.5 4B does not fit") && said.contains("hermes models get qwen3-4b-2507"), "{said}");
+        assert!(said.contains("Big 9B does not fit") && said.contains("hermes models get small"), "{said}");
         assert!(Fault::Instruction.words(&plan, log).contains("models.engine"));
-        assert!(Fault::Damaged.words(&plan, log).contains("hermes models remove qwen3.5-4b"));
+        assert!(Fault::Damaged.words(&plan, log).contains("hermes models remove big"));
         assert!(Fault::Other("boom".into()).words(&plan, log).contains("/h/logs/model.log"));
     }
 }

@@ -1,12 +1,13 @@
 //! Which program serves models here: the one of the configuration, an installed `llama-server`, or the package that was
 //! fetched.
 
-use super::super::table::{self, EngineRow};
+use super::super::table::EngineRow;
 use crate::config::ModelsConfig;
 use crate::config::paths::expand_home;
 use crate::exec::{Limits, Oneshot, OutputLimit, Remainder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A program that serves models.
@@ -22,7 +23,7 @@ pub enum Engine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// This package can be fetched.
-    Fetch(&'static EngineRow),
+    Fetch(Arc<EngineRow>),
     /// Why not, and what to do.
     No(String),
 }
@@ -33,11 +34,16 @@ pub(super) const READY: &str = "ready";
 /// What to do where no package fits.
 const INSTALL: &str = "install llama.cpp (`brew install llama.cpp`, or your system's package) so that `llama-server` is in PATH, or set models.engine";
 
-/// Looks for it. Blocks; asks a Python for its version.
+/// Looks for it; `package` is the one for this computer. Blocks; asks a Python for its version.
 ///
 /// # Errors
 /// [`Missing`]: what can be done about it.
-pub fn find(config: &ModelsConfig, home: &Path, path: &str) -> Result<Engine, Missing> {
+pub fn find(
+    config: &ModelsConfig,
+    home: &Path,
+    path: &str,
+    package: Option<&Arc<EngineRow>>,
+) -> Result<Engine, Missing> {
     if !config.engine.is_empty() {
         let program = expand_home(&config.engine);
         return if is_program(&program) {
@@ -49,13 +55,18 @@ pub fn find(config: &ModelsConfig, home: &Path, path: &str) -> Result<Engine, Mi
     if let Some(program) = in_path(path, &["llama-server"]) {
         return Ok(Engine::Server(program));
     }
-    let Some(row) = table::engine() else { return Err(Missing::No(format!("nothing serves models here: {INSTALL}"))) };
+    let Some(row) = package else { return Err(Missing::No(format!("nothing serves models here: {INSTALL}"))) };
     let Some(python) = python(path, &row.python) else {
-        let why = format!("the engine needs Python {} or newer, which is not in PATH: install it, or {INSTALL}", row.python);
+        let why =
+            format!("the engine needs Python {} or newer, which is not in PATH: install it, or {INSTALL}", row.python);
         return Err(Missing::No(why));
     };
     let folder = place(home, row);
-    if folder.join(READY).exists() { Ok(Engine::Package { python, folder }) } else { Err(Missing::Fetch(row)) }
+    if folder.join(READY).exists() {
+        Ok(Engine::Package { python, folder })
+    } else {
+        Err(Missing::Fetch(Arc::clone(row)))
+    }
 }
 
 /// Where a package lies once it was fetched.
@@ -85,8 +96,7 @@ fn python(path: &str, oldest: &str) -> Option<PathBuf> {
     names.iter().filter_map(|name| in_path(path, &[name])).find(|program| {
         let mut command = Command::new(program);
         command.args(["-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]);
-        let bounds =
-            Limits { time: Duration::from_secs(5), stdout: OutputLimit::First(64), stderr: OutputLimit::None };
+        let bounds = Limits { time: Duration::from_secs(5), stdout: OutputLimit::First(64), stderr: OutputLimit::None };
         let asked = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Ends }.block(&|| false);
         asked.is_ok_and(|said| version(&String::from_utf8_lossy(&said.stdout)).is_some_and(|found| found >= oldest))
     })
@@ -111,23 +121,30 @@ mod tests {
         let bin = dir.path().join("bin");
         let path = format!("relative:{}", bin.display());
         let mut config = ModelsConfig::default();
-        let Err(Missing::No(why)) = find(&config, dir.path(), &path) else { panic!("nothing is there") };
-        assert!(why.contains("Python") || why.contains("nothing serves"), "{why}");
+        let row = Arc::new(EngineRow {
+            name: "e".into(),
+            version: "1".into(),
+            python: "3.10".into(),
+            ..EngineRow::default()
+        });
+        let find = |config: &ModelsConfig| super::find(config, dir.path(), &path, Some(&row));
+        assert!(matches!(find(&config), Err(Missing::No(why)) if why.contains("needs Python 3.10")));
+        assert!(
+            matches!(super::find(&config, dir.path(), &path, None), Err(Missing::No(why)) if why.contains("install llama.cpp"))
+        );
         program(&bin, "python3", "#!/bin/sh\necho 3.9\n");
-        assert!(matches!(find(&config, dir.path(), &path), Err(Missing::No(_))), "that one is too old");
+        assert!(matches!(find(&config), Err(Missing::No(_))), "that one is too old");
         let python = program(&bin, "python3", "#!/bin/sh\necho 3.11\n");
-        if let Some(row) = table::engine() {
-            assert_eq!(find(&config, dir.path(), &path), Err(Missing::Fetch(row)));
-            let folder = place(dir.path(), row);
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join(READY), "").unwrap();
-            assert_eq!(find(&config, dir.path(), &path), Ok(Engine::Package { python, folder }));
-        }
+        assert_eq!(find(&config), Err(Missing::Fetch(Arc::clone(&row))));
+        let folder = place(dir.path(), &row);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(READY), "").unwrap();
+        assert_eq!(find(&config), Ok(Engine::Package { python, folder }));
         let server = program(&bin, "llama-server", "");
-        assert_eq!(find(&config, dir.path(), &path), Ok(Engine::Server(server)));
+        assert_eq!(find(&config), Ok(Engine::Server(server)));
         config.engine = "/nowhere/llama-server".into();
-        assert!(matches!(find(&config, dir.path(), &path), Err(Missing::No(why)) if why.contains("models.engine")));
+        assert!(matches!(find(&config), Err(Missing::No(why)) if why.contains("models.engine")));
         config.engine = program(dir.path(), "mine", "").display().to_string();
-        assert_eq!(find(&config, dir.path(), &path), Ok(Engine::Server(dir.path().join("mine"))));
+        assert_eq!(find(&config), Ok(Engine::Server(dir.path().join("mine"))));
     }
 }

@@ -3,7 +3,7 @@
 use super::super::LocalError;
 use super::super::gguf::Header;
 use super::super::machine::Machine;
-use super::super::table;
+use super::super::table::Table;
 use super::fault;
 use super::find::Engine;
 use super::record::{Files, Record};
@@ -36,9 +36,13 @@ const PASSED: &[&str] = &["PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "
 const PASSED_STARTS: &[&str] = &["CUDA_", "HIP_", "ROCR_", "GGML_", "VK_", "OMP_"];
 
 /// What is to be served.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     pub name: String,
+    /// For people.
+    pub title: String,
+    /// Name and title of the next smaller model.
+    pub smaller: Option<(String, String)>,
     pub file: PathBuf,
     /// Tokens of the window.
     pub context: u64,
@@ -48,17 +52,39 @@ pub struct Plan {
     pub idle_minutes: u64,
 }
 
+/// What a plan is made of.
+pub struct Wish<'a> {
+    pub name: &'a str,
+    pub file: &'a Path,
+    pub bytes: u64,
+    pub header: &'a Header,
+    /// Tokens that the person wants; 0: what fits.
+    pub context: u64,
+    pub idle_minutes: u64,
+}
+
 /// Fits the window to the memory that this computer has: weights and window take no more than all of it but a quarter.
-pub fn plan(name: &str, file: &Path, bytes: u64, header: &Header, machine: &Machine, asked: u64, idle: u64) -> Plan {
+pub fn plan(wish: &Wish<'_>, machine: &Machine, table: &Table) -> Plan {
+    let (header, bytes) = (wish.header, wish.bytes);
     let token = header.bytes_per_token().unwrap_or(TOKEN);
     let trained = if header.context > 0 { header.context } else { LEAST };
-    let wanted = if asked > 0 { asked } else { WINDOW.min(trained) };
+    let wanted = WINDOW.min(trained);
     let room = machine.memory.map(|memory| (memory / 4 * 3).saturating_sub(bytes + ENGINE) / 2);
     let fitting = room.map_or(wanted, |room| room / token.max(1));
     // A window that was asked for is the person's business.
-    let context = if asked > 0 { asked } else { wanted.min(fitting).max(LEAST.min(trained)) / 1024 * 1024 };
-    let memory = bytes + context * token + ENGINE;
-    Plan { name: name.to_owned(), file: file.to_path_buf(), context, memory, idle_minutes: idle }
+    let fitted = wanted.min(fitting).max(LEAST.min(trained)) / 1024 * 1024;
+    let context = if wish.context > 0 { wish.context } else { fitted };
+    let row = table.find(wish.name);
+    let smaller = table.smaller(row.map_or(bytes, |row| row.bytes));
+    Plan {
+        name: wish.name.to_owned(),
+        title: row.map_or(wish.name, |row| &row.title).to_owned(),
+        smaller: smaller.map(|row| (row.name.clone(), row.title.clone())),
+        file: wish.file.to_path_buf(),
+        context,
+        memory: bytes + context * token + ENGINE,
+        idle_minutes: wish.idle_minutes,
+    }
 }
 
 impl Plan {
@@ -71,10 +97,10 @@ impl Plan {
         match machine.free.filter(|free| *free < self.memory && !on_card) {
             None => Ok(()),
             Some(free) => Err(LocalError::Memory {
-                model: self.name.clone(),
+                model: self.title.clone(),
                 need: super::super::fetch::size(self.memory),
                 free: super::super::fetch::size(free),
-                smaller: fault::smaller(&self.name, self.bytes()),
+                smaller: fault::smaller(self),
             }),
         }
     }
@@ -206,11 +232,6 @@ pub(in crate::local) async fn settled(
     }
 }
 
-/// The name of the model for its messages: as the table has it.
-pub(super) fn title(name: &str) -> &str {
-    table::find(name).map_or(name, |row| &row.title)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,7 +257,9 @@ mod tests {
         ];
         for (bytes, trained, memory, asked, window) in table {
             let machine = Machine { memory: Some(memory), ..Machine::default() };
-            let plan = plan("m", file, bytes, &header(trained), &machine, asked, 15);
+            let header = header(trained);
+            let wish = Wish { name: "m", file, bytes, header: &header, context: asked, idle_minutes: 15 };
+            let plan = plan(&wish, &machine, &Table::default());
             assert_eq!(plan.context, window, "{bytes} {trained} {memory} {asked}");
             assert_eq!(plan.memory, bytes + window * 131_072 + ENGINE);
         }
@@ -246,26 +269,20 @@ mod tests {
     fn too_little_memory_names_the_smaller_model() {
         let machine = Machine { free: Some(GB), ..Machine::default() };
         let plan = Plan {
-            name: "qwen3.5-9b".into(),
-            file: "/m.gguf".into(),
-            context: 8192,
+            title: "Qwen3.5 9B".into(),
+            smaller: Some(("small-4b".into(), "Small 4B".into())),
             memory: 7 * GB,
-            idle_minutes: 15,
+            ..Plan::default()
         };
         let said = plan.check(&machine).unwrap_err().to_string();
-        assert!(said.contains("qwen3.5-9b needs 7.5 GB") && said.contains("1.1 GB are free"), "{said}");
+        assert!(said.contains("Qwen3.5 9B needs 7.5 GB of memory and 1.1 GB are free"), "{said}");
+        assert!(said.contains("take the smaller Small 4B: `hermes models get small-4b`"), "{said}");
         assert!(plan.check(&Machine { video: Some(8 * GB), ..machine }).is_ok(), "it fits the graphics card");
     }
 
     #[test]
     fn the_key_is_in_no_argument_and_no_variable_of_ours_goes_along() {
-        let plan = Plan {
-            name: "m".into(),
-            file: "/m.gguf".into(),
-            context: 8192,
-            memory: 0,
-            idle_minutes: 15,
-        };
+        let plan = Plan { name: "m".into(), file: "/m.gguf".into(), context: 8192, ..Plan::default() };
         let command = server(Path::new("/bin/llama-server"), &plan, 1234, Path::new("/k"));
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(

@@ -90,7 +90,9 @@ impl Client {
         };
         match status.as_u16() {
             200 | 206 => {}
-            401 | 403 => return Err(format!("{host} wants a login for this file: set HF_TOKEN, or choose another model")),
+            401 | 403 => {
+                return Err(format!("{host} wants a login for this file: set HF_TOKEN, or choose another model"));
+            }
             404 => return Err(format!("{host} does not have this file")),
             416 => return Err(format!("{host} has less of it than came before")),
             code => return Err(format!("{host} answered {code}")),
