@@ -13,6 +13,7 @@ pub mod mcp;
 pub mod paths;
 pub mod permissions;
 pub mod policy_files;
+pub mod profiles;
 pub mod project;
 pub mod said;
 pub mod schema;

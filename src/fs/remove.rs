@@ -54,6 +54,8 @@ pub enum Tree {
     Plugin,
     /// `plugin-venvs/NAME` of the home: the Python environment of a package.
     Environment,
+    /// `profiles/NAME` of the root home: the home of a profile.
+    Profile,
     /// `hermes-KIND-PID-XXXXXX`, most often in the folder of temporary files: private, and gone with its process.
     Scratch,
 }
@@ -171,6 +173,7 @@ impl Tree {
     fn fits(self, parts: &[&str]) -> bool {
         match (self, parts) {
             (Self::Plugin, ["plugins", _]) | (Self::Environment, ["plugin-venvs", _]) => true,
+            (Self::Profile, ["profiles", _]) => true,
             (Self::Scratch, [name]) => scratch_owner(name).is_some(),
             _ => false,
         }
@@ -178,7 +181,7 @@ impl Tree {
 
     fn mark(self) -> &'static str {
         match self {
-            Self::Plugin | Self::Environment => MARK,
+            Self::Plugin | Self::Environment | Self::Profile => MARK,
             Self::Scratch => OWNER,
         }
     }
@@ -190,6 +193,7 @@ fn words(kind: Tree, name: &OsStr) -> String {
     match kind {
         Tree::Plugin => format!("hermes installed the plugin {name}\n"),
         Tree::Environment => format!("hermes made the environment {name}\n"),
+        Tree::Profile => format!("hermes made the profile {name}\n"),
         Tree::Scratch => String::new(),
     }
 }
