@@ -156,7 +156,7 @@ fn a_window_shows_its_profile_and_keeps_it_from_being_deleted() {
     ok(&home, &["profile", "use", "default"]);
     term.quit();
     assert_eq!(term.ended(), 0);
-    assert!(term.text().contains("hermes --profile work -r"), "{}", term.text());
+    term.wait("hermes --profile work -r");
     ok(&home, &["profile", "delete", "work", "-y"]);
 }
 
