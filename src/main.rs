@@ -7,7 +7,7 @@ const BUILD: hermes::cli::Build = hermes::cli::Build {
         include_bytes!(env!("HERMES_REFLOG")),
         include_bytes!("../assets/dist/commit"),
     ),
-    profile: env!("HERMES_PROFILE"),
+    profile: env!("HERMES_BUILD_PROFILE"),
     target: env!("HERMES_TARGET"),
 };
 

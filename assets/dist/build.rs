@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(var("OUT_DIR")?);
     println!("cargo::rustc-env=HERMES_REFLOG={}", reflog(&root, &out)?.display());
     println!("cargo::rustc-env=HERMES_TARGET={}", var("TARGET")?);
-    println!("cargo::rustc-env=HERMES_PROFILE={}", profile(&out).map_or_else(|| var("PROFILE"), Ok)?);
+    println!("cargo::rustc-env=HERMES_BUILD_PROFILE={}", profile(&out).map_or_else(|| var("PROFILE"), Ok)?);
     Ok(())
 }
 

@@ -82,6 +82,8 @@ pub struct Model {
     pub keymap: Arc<Keymap>,
     /// The person's home folder, absolute: shown as `~`.
     pub home: String,
+    /// The profile in use, unless it is the default one.
+    pub profile: Option<String>,
     /// Models as last listed.
     pub choices: Vec<ModelChoice>,
     /// Models used lately, newest last.

@@ -65,6 +65,7 @@ impl Model {
             demo: false,
             keymap,
             home: String::new(),
+            profile: None,
             choices: Vec::new(),
             recent_models: Vec::new(),
             appearance: Default::default(),

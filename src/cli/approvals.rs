@@ -107,7 +107,7 @@ fn run_check(args: &CheckArgs, stdin: impl BufRead, mut stdout: impl Write) -> a
     let cwd = PathBuf::from(normal(&here, &args.cwd.clone().unwrap_or_else(|| here.clone()).to_string_lossy()));
     let world = match &args.home {
         Some(home) => LocalWorld::new(home.clone(), home.join(".hermes")),
-        None => LocalWorld::of_user(&super::setup::paths()?.home),
+        None => LocalWorld::of_user(super::setup::paths()?.root()),
     };
     for (at, line) in stdin.lines().enumerate() {
         let line = line.with_context(|| format!("cannot read line {} of standard input", at + 1))?;

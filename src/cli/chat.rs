@@ -60,7 +60,7 @@ fn once(args: &ChatArgs) -> anyhow::Result<Ended> {
     runtime.shutdown_timeout(std::time::Duration::from_millis(200));
     drop(scratch);
     if !ended.demo {
-        farewell(&ended);
+        farewell(&ended, base.paths.profile());
     }
     Ok(ended)
 }
@@ -96,6 +96,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let mut model = Model::new(config, look, keymap, (0, 0), base.cwd.display().to_string(), now);
     model.demo = args.demo;
     model.home = home.display().to_string();
+    model.profile = base.paths.profile().map(str::to_owned);
     model.tool_words = Arc::new(words());
     let broken = base
         .loaded
@@ -210,12 +211,13 @@ fn scratch_folder() -> anyhow::Result<Scratch> {
 }
 
 /// After the screen is gone: how to come back, and what goes on.
-fn farewell(ended: &Ended) {
+fn farewell(ended: &Ended, profile: Option<&str>) {
     let mut out = io::stdout().lock();
     // Nobody is left to tell when the terminal is gone.
     if let Some(session) = ended.session.as_ref().filter(|_| ended.spoke) {
         let title = session.title.as_deref().unwrap_or("untitled");
-        let _ = writeln!(out, "{title}\nresume with: hermes -r {}", session.id);
+        let profile = profile.map(|name| format!("--profile {name} ")).unwrap_or_default();
+        let _ = writeln!(out, "{title}\nresume with: hermes {profile}-r {}", session.id);
     }
     for (command, at) in &ended.kept {
         let _ = writeln!(out, "still running: {} ({at})", visible(command).text);

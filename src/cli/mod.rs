@@ -14,6 +14,7 @@ pub mod models;
 pub mod plain;
 pub mod plugins;
 pub mod print;
+pub mod profile;
 mod seal;
 pub mod sessions;
 pub mod setup;
@@ -25,6 +26,7 @@ pub use build::{Build, commit};
 pub use seal::seal;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
@@ -162,6 +164,9 @@ enum Command {
     Keys(keys::KeysArgs),
     /// List the open windows, and talk to one
     Windows(windows::WindowsArgs),
+    /// Manage profiles, each with separate settings, keys and sessions
+    #[command(alias = "profiles")]
+    Profile(profile::ProfileArgs),
     /// Check the setup
     Doctor(doctor::DoctorArgs),
     /// Print shell completions
@@ -187,8 +192,7 @@ pub fn main(build: Build) -> i32 {
         let prompt = std::env::args_os().nth(1).unwrap_or_default().to_string_lossy().into_owned();
         return crate::exec::ask_for_helper(&link, &prompt, &mut io::stdout(), &mut io::stderr());
     }
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(args) = plugins::external(&words).filter(|_| !is_ours(&words)) {
+    if let Some(args) = of_plugin(&words()) {
         return ended(setup::block_on(plugins::main(args, &mut io::stdout())));
     }
     let cli = match parse(build) {
@@ -203,15 +207,31 @@ pub fn main(build: Build) -> i32 {
     ended(run(cli))
 }
 
+/// The words of the command line, without a `--profile` at its head.
+fn words() -> Vec<OsString> {
+    profile::headless(std::env::args_os().collect())
+}
+
+/// What a subcommand of a plugin means.
+fn of_plugin(words: &[OsString]) -> Option<plugins::Command> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    plugins::external(&words).filter(|_| !is_ours(&words))
+}
+
+/// Every command and flag.
+fn commands() -> clap::Command {
+    profile::with_flag(Cli::command())
+}
+
 fn parse(build: Build) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command().version(build.to_string());
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut command = commands().version(build.to_string());
+    let mut matches = command.try_get_matches_from_mut(words())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Whether the first word is a subcommand of the program itself: no plugin takes its place.
 fn is_ours(words: &[String]) -> bool {
-    let command = Cli::command();
+    let command = commands();
     words.get(1).is_some_and(|word| {
         command
             .get_subcommands()
@@ -261,9 +281,10 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Files(command) => setup::block_on(files::run(command, &mut out)),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Windows(args) => windows::run(&args, &setup::paths()?, &mut out),
+        Command::Profile(args) => profile::run(&args, &mut io::stdin().lock(), &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hermes", &mut out);
+            clap_complete::generate(shell, &mut commands(), "hermes", &mut out);
             Ok(0)
         }
         Command::Debug(command) => debug::run(command, &mut out),

@@ -1,6 +1,8 @@
-//! The first thing that the program does: its secrets are taken out of its environment, and nobody may look into it.
+//! The first thing that the program does: the profile is known, the secrets are taken out of its environment, and nobody may
+//! look into it.
 
-use super::setup;
+use super::{profile, setup};
+use crate::config::profiles;
 use crate::environment;
 use crate::exec::keeps_back;
 use regex::Regex;
@@ -39,10 +41,28 @@ pub unsafe fn seal() {
     if is_helper().is_some() {
         return;
     }
+    // SAFETY: the caller's word.
+    unsafe { choose() };
     let named =
         named(&setup::paths().ok().and_then(|paths| std::fs::read_to_string(paths.config()).ok()).unwrap_or_default());
     // SAFETY: the caller's word.
     unsafe { environment::seal(|name| is_secret(name, &named)) }
+}
+
+/// Puts the profile that is meant into the environment, where whatever asks for the home finds it: it stays the same while
+/// the program runs, whatever becomes of the file that names the active one.
+///
+/// # Safety
+/// No other thread may run yet.
+unsafe fn choose() {
+    let asked = profile::asked(std::env::args_os().collect());
+    let asked = asked.or_else(|| std::env::var(profiles::VARIABLE).ok());
+    let found = setup::profiles().ok().and_then(|all| Some(all.chosen(asked.as_deref()).ok()?.profile()?.to_owned()));
+    // A name that is wrong is told of by the command that needs the home.
+    if let Some(name) = found.or(asked) {
+        // SAFETY: the caller's word.
+        unsafe { std::env::set_var(profiles::VARIABLE, name) };
+    }
 }
 
 /// The link by which this program was started, when it is the one of the helper.

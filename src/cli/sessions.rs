@@ -5,6 +5,8 @@
 mod import;
 mod list;
 
+pub(super) use import::parse_session;
+
 use crate::protocol::SessionId;
 use crate::report::sessions::{Format, export, text};
 use crate::store::{Store, StoreError};

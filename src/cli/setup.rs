@@ -2,7 +2,7 @@
 
 use super::ChatArgs;
 use crate::engine::{Answers, BaseOptions, Engine, EngineOptions, Opens, SessionLimits, SessionSpec, Streams};
-pub use crate::engine::{Base, key_names, logging, paths, service_keys};
+pub use crate::engine::{Base, key_names, logging, paths, profiles, service_keys};
 use crate::protocol::SessionId;
 use crate::store::Store;
 use anyhow::Context as _;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// A configuration problem that stops the action at hand (never the program's start).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    #[error("no home folder: set HERMES_HOME to a writable folder")]
+    #[error("no home folder: set HOME, or HERMES_HOME to a writable folder")]
     NoHome,
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -24,6 +24,10 @@ pub enum ConfigError {
     Unsafe { key: String, path: PathBuf },
     #[error("no {kind} named {name:?}{hint}")]
     NoLook { kind: &'static str, name: String, hint: String },
+    #[error("no profile named {name:?}; there are: {known}{remedy}")]
+    NoProfile { name: String, known: String, remedy: String },
+    #[error("a profile can't be named {name:?}: {why}")]
+    ProfileName { name: String, why: String },
     /// A key binding, theme or skin file says something impossible.
     #[error("{path}: {text}")]
     Asset { path: String, text: String },

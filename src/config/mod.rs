@@ -14,6 +14,7 @@ pub mod models;
 pub mod paths;
 pub mod permissions;
 pub mod policy_files;
+pub mod profiles;
 pub mod project;
 pub mod said;
 pub mod schema;

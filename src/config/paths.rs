@@ -1,34 +1,46 @@
 //! Where things are on disk.
 
 use super::ConfigError;
+use super::profiles::{self, Profiles};
 use crate::environment::user_home;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Folders and files of one home (`~/.hermes`, or `HERMES_HOME`).
+/// Folders and files of one home: `~/.hermes` or `HERMES_HOME`, or that of a profile in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     pub home: PathBuf,
+    /// The root home and the name, for a profile other than the default one.
+    profile: Option<(PathBuf, String)>,
 }
 
 impl Paths {
-    /// The home that the environment names: `HERMES_HOME` (a leading `~/` is the user's home), else `~/.hermes`.
+    /// The home that the environment names: the root in `HERMES_HOME` or `~/.hermes`, the profile in `HERMES_PROFILE` or the
+    /// file `active_profile`.
     ///
     /// # Errors
-    /// [`ConfigError::NoHome`] when neither `HERMES_HOME` nor a home folder is known.
+    /// [`ConfigError::NoHome`] when no home folder is known, [`ConfigError::NoProfile`] when the profile does not exist.
     pub fn discover(env: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
-        match env("HERMES_HOME").filter(|home| !home.trim().is_empty()) {
-            Some(home) => {
-                let home = expand_home(home.trim());
-                let home = std::path::absolute(&home).unwrap_or(home);
-                Ok(Self { home })
-            }
-            None => user_home().map(|home| Self { home: home.join(".hermes") }).ok_or(ConfigError::NoHome),
-        }
+        Profiles::discover(&env)?.chosen(env(profiles::VARIABLE).as_deref())
     }
 
-    /// A home at a given place.
+    /// A root home at a given place.
     pub fn at(home: impl Into<PathBuf>) -> Self {
-        Self { home: home.into() }
+        Self { home: home.into(), profile: None }
+    }
+
+    /// The home of a profile.
+    pub(super) fn of_profile(root: &Path, name: &str) -> Self {
+        Self { home: root.join(profiles::FOLDER).join(name), profile: Some((root.to_owned(), name.to_owned())) }
+    }
+
+    /// The name of the profile, unless it is the default one.
+    pub fn profile(&self) -> Option<&str> {
+        self.profile.as_ref().map(|(_, name)| name.as_str())
+    }
+
+    /// The home that holds all profiles: this one, where it is the default one.
+    pub fn root(&self) -> &Path {
+        self.profile.as_ref().map_or(&self.home, |(root, _)| root)
     }
 
     /// `config.yaml`.

@@ -85,7 +85,8 @@ pub fn version(changes: &[PolicyChange]) -> String {
 impl PolicyFiles {
     /// Reads the files of this home, the project of this folder when it is trusted, and these plugins. Blocks.
     pub fn read(paths: &Paths, cwd: &Path, plugins: &[PathBuf]) -> Self {
-        let file = |name: &str, how| (format!("~/.hermes/{name}"), paths.home.join(name), how);
+        let profile = paths.profile().map(|name| format!("profiles/{name}/")).unwrap_or_default();
+        let file = |name: &str, how| (format!("~/.hermes/{profile}{name}"), paths.home.join(name), how);
         let mut files = vec![
             file("config.yaml", How::Config),
             file("permissions.yaml", How::Whole),

@@ -2,9 +2,10 @@
 
 use crate::agent::secrets;
 use crate::backends::Keys;
-use crate::config::Config;
 use crate::config::load::{self, Loaded, Sources};
 use crate::config::paths::{Paths, expand_home};
+use crate::config::profiles::Profiles;
+use crate::config::{Config, ConfigError};
 use crate::policy::redact::Secrets;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
@@ -36,9 +37,14 @@ pub struct Base {
     pub secrets: Secrets,
 }
 
-/// The folders of this home.
-pub fn paths() -> anyhow::Result<Paths> {
-    Paths::discover(|name| std::env::var(name).ok()).context("no home folder: set HOME or HERMES_HOME")
+/// The folders of this home, or of the profile in it that is meant.
+pub fn paths() -> Result<Paths, ConfigError> {
+    Paths::discover(|name| std::env::var(name).ok())
+}
+
+/// The profiles of this home.
+pub fn profiles() -> Result<Profiles, ConfigError> {
+    Profiles::discover(|name| std::env::var(name).ok())
 }
 
 /// Paths, working folder and configuration; the options win over the files.

@@ -11,12 +11,12 @@ mod sessions;
 mod window;
 
 pub use crate::agent::spec::{Answers, Opens, SessionLimits, SessionSpec, Surface};
-pub use base::{Base, BaseOptions, base, key_names, paths, service_keys};
+pub use base::{Base, BaseOptions, base, key_names, paths, profiles, service_keys};
 pub use log::logging;
 pub use reload::Watch;
 pub use services::{Services, leave};
 pub use sessions::SessionEvent;
-pub use window::{ScreenAsk, ScreenWord, call, windows};
+pub use window::{ScreenAsk, ScreenWord, call, listening, windows};
 
 use crate::agent::policy_snapshot::{PolicySnapshot, Snapshots};
 use crate::agent::runner::{Deps, Newest};
@@ -110,7 +110,7 @@ impl Engine {
             .and_then(|id| self.inner.sessions.backends(id))
             .unwrap_or_else(|| services.backends.clone())
             .of_child();
-        let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(&base.paths.home).within(base.border(cwd)));
+        let here: Arc<dyn World> = Arc::new(LocalWorld::of_user(base.paths.root()).within(base.border(cwd)));
         let loaded = Arc::clone(&lock(&self.inner.newest.loaded));
         Deps {
             models: services.models.reloaded(Arc::clone(&loaded)),

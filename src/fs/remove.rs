@@ -62,6 +62,8 @@ pub enum Tree {
     Environment,
     /// `engines/NAME` of the home: what serves local models.
     Engine,
+    /// `profiles/NAME` of the root home: the home of a profile.
+    Profile,
     /// `hermes-KIND-PID-XXXXXX`, most often in the folder of temporary files: private, and gone with its process.
     Scratch,
 }
@@ -184,6 +186,7 @@ impl Tree {
             (Self::Plugin, ["plugins", _])
             | (Self::Environment, ["plugin-venvs", _])
             | (Self::Engine, ["engines", _]) => true,
+            (Self::Profile, ["profiles", _]) => true,
             (Self::Scratch, [name]) => scratch_owner(name).is_some(),
             _ => false,
         }
@@ -191,7 +194,7 @@ impl Tree {
 
     fn mark(self) -> &'static str {
         match self {
-            Self::Plugin | Self::Environment | Self::Engine => MARK,
+            Self::Plugin | Self::Environment | Self::Engine | Self::Profile => MARK,
             Self::Scratch => OWNER,
         }
     }
@@ -204,6 +207,7 @@ fn words(kind: Tree, name: &OsStr) -> String {
         Tree::Plugin => format!("hermes installed the plugin {name}\n"),
         Tree::Environment => format!("hermes made the environment {name}\n"),
         Tree::Engine => format!("hermes unpacked the engine {name}\n"),
+        Tree::Profile => format!("hermes made the profile {name}\n"),
         Tree::Scratch => String::new(),
     }
 }

@@ -395,7 +395,9 @@ fn find_key(
 /// The file of keys in the home that is in use, as people write it.
 fn env_file(set: &dyn Fn(&str) -> Option<String>) -> String {
     let home = set("HERMES_HOME").unwrap_or_else(|| "~/.hermes".to_owned());
-    format!("{}/.env", home.trim_end_matches('/'))
+    let profile = set("HERMES_PROFILE").filter(|name| name != "default");
+    let folder = profile.map_or_else(String::new, |name| format!("/profiles/{name}"));
+    format!("{}{folder}/.env", home.trim_end_matches('/'))
 }
 
 /// Replaces every `${NAME}`.

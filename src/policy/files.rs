@@ -107,6 +107,16 @@ pub fn may_match_protected(pattern: &str, world: &dyn World) -> bool {
         .any(|folder| depth(folder) == depth(pattern) && glob::matches(pattern.trim_end_matches('/'), folder))
 }
 
+/// The home of ours that a path belongs to: that of the profile in whose folder it lies, else `own`, which holds them all.
+pub fn home_of<'a>(path: &'a str, own: &'a str) -> &'a str {
+    const FOLDER: &str = "/profiles/";
+    let name = path.strip_prefix(own).and_then(|rest| rest.strip_prefix(FOLDER)).and_then(|rest| rest.find('/'));
+    match name {
+        Some(length) if length > 0 => &path[..own.len() + FOLDER.len() + length],
+        _ => own,
+    }
+}
+
 /// The class of an absolute path, if it has one. `home` and `own` are the folders that `~` and `@` stand for.
 pub fn class_in<'t>(table: &'t Table, path: &str, home: &str, own: &str) -> Option<&'t PathClass> {
     let at = if table.ignores_case(path) || table.ignores_case(home) {

@@ -103,7 +103,7 @@ pub struct About {
 pub trait World: Send + Sync {
     /// The home folder of the user, absolute.
     fn home(&self) -> PathBuf;
-    /// The home of the program itself (`~/.hermes`).
+    /// The home of the program itself (`~/.hermes`), with those of its profiles in it.
     fn hermes_home(&self) -> PathBuf;
     /// The value of an environment variable that the command will start with; `None` when it is not set, a text with
     /// [`shell::UNKNOWN`] when that is not certain.

@@ -92,6 +92,7 @@ pub fn has_failed(rows: &[Row]) -> bool {
 /// Every row, in the order of the report.
 pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let mut rows = vec![home(paths)];
+    rows.extend(paths.profile().map(|name| Row::ok("profile", name)));
     rows.extend(configuration(paths, loaded));
     rows.push(model(loaded));
     rows.push(keys(loaded));

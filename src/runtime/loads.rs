@@ -168,8 +168,9 @@ async fn found(context: &Context) -> Found {
     let loaded = fresh(context);
     let env = |name: &str| loaded.env(name).map(str::to_owned);
     let addresses = local::usual(&env);
+    let dotenv = context.paths.profile().map_or("~/.hermes/.env", |_| ".env of this profile");
     let keys = ready::keys_found(&env, |name| match loaded.locate(name) {
-        Some((_, Place::Dotenv)) => "~/.hermes/.env",
+        Some((_, Place::Dotenv)) => dotenv,
         Some((_, Place::Environment)) | None => "the environment",
     });
     let servers = local::scan(&http::client(), &addresses).await;

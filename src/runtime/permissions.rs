@@ -66,7 +66,7 @@ pub async fn tried(command: String, context: &Context, facts: &Facts) -> LoadRep
     let (context, cwd, line) = (context.clone(), facts.cwd.clone(), command.clone());
     let work = move || {
         let loaded = load::load(&context.sources);
-        let world = LocalWorld::of_user(&context.paths.home).within(context.border.clone());
+        let world = LocalWorld::of_user(context.paths.root()).within(context.border.clone());
         let intent = Intent::Command { line, cwd: cwd.clone(), background: false };
         trial::explanation(&trial::judged(&intent, terminal::NAME, &loaded, session, &cwd, mode, &world))
     };

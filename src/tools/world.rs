@@ -27,7 +27,7 @@ impl LocalWorld {
         Self { home, hermes_home, environment: false, border: Vec::new() }
     }
 
-    /// The world of the person who runs this program, whose own home is here. Any variable but `HOME` may have any value.
+    /// The world of the person who runs this program, whose root home is here: it holds those of all profiles. Any variable but `HOME` may have any value.
     pub fn of_user(hermes_home: &Path) -> Self {
         let home = std::env::var_os("HOME").filter(|h| !h.is_empty()).map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let mut world = Self { home, hermes_home: PathBuf::new(), environment: true, border: Vec::new() };

@@ -53,7 +53,7 @@ pub fn tools(knowledge: &Knowledge) -> Option<Vec<Span>> {
     Some(out)
 }
 
-/// Name, title, model and folder.
+/// Name, profile, title, model and folder.
 pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layout) {
     if area.is_empty() {
         return;
@@ -61,13 +61,20 @@ pub fn title(model: &Model, paint: &mut Paint<'_>, area: Rect, layout: &mut Layo
     let glyph = if model.look.skin.glyph.is_empty() { "☤" } else { &model.look.skin.glyph };
     let mut x = paint.put(area.x + 2, area.y, 2, glyph, paint.role(Role::Accent));
     let several = !model.parked.is_empty();
+    let short = several || area.width < TIGHT;
+    if !short || model.profile.is_none() && !several {
+        x = paint.put(x + 1, area.y, 8, "Hermes", paint.slot(Slot::Title));
+    }
+    if let Some(profile) = &model.profile {
+        // Whose keys and memory these are matters before anything else of the row.
+        x = if short { x + 1 } else { paint.put(x, area.y, 3, " · ", paint.role(Role::Dim)) };
+        x = paint.fit(x, area.y, (area.width / 4).min(32), profile, paint.role(Role::Accent));
+    }
     if several {
         // Half of the row at least: which session it is matters more than its folder.
         let room = area.width.saturating_sub(x - area.x + 2);
         let room = if area.width >= 100 { room * 2 / 3 } else { room };
         x = super::tabs::draw(model, paint, x, area.y, room, layout);
-    } else {
-        x = paint.put(x + 1, area.y, 8, "Hermes", paint.slot(Slot::Title));
     }
     let mut end = area.right().saturating_sub(2);
     if several && end < x + 24 {

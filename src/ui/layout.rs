@@ -80,7 +80,7 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let mut places = Places::default();
     let (mut top, mut bottom) = (area.y, area.bottom());
     // With several tabs it must be seen which one is in view and which one asks.
-    if mode != Mode::Narrow || !model.parked.is_empty() {
+    if mode != Mode::Narrow || !model.parked.is_empty() || model.profile.is_some() {
         places.title = Rect { height: 1, ..area };
         top += 1;
     }

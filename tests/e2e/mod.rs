@@ -32,6 +32,7 @@ mod panes;
 mod permissions;
 mod person;
 mod print;
+mod profiles;
 mod programs;
 mod results;
 mod rewind;

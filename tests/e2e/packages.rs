@@ -108,7 +108,10 @@ fn the_build_script_works_with_git_and_without() {
     };
 
     let without = said();
-    assert!(without.contains("HERMES_PROFILE=dist\n") && without.contains("HERMES_TARGET=a-target\n"), "{without}");
+    assert!(
+        without.contains("HERMES_BUILD_PROFILE=dist\n") && without.contains("HERMES_TARGET=a-target\n"),
+        "{without}"
+    );
     assert!(without.contains(&format!("HERMES_REFLOG={}/no-reflog\n", out.display())), "{without}");
     assert_eq!(std::fs::read(out.join("no-reflog")).unwrap(), b"");
 

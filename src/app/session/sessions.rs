@@ -41,7 +41,8 @@ pub fn window_title(model: &mut Model, out: &mut Vec<Effect>) {
     } else {
         ""
     };
-    let title = format!("{mark}{} — Hermes", name(model));
+    let profile = model.profile.as_ref().map(|profile| format!(" ({profile})")).unwrap_or_default();
+    let title = format!("{mark}{} — Hermes{profile}", name(model));
     if title != model.window_title {
         model.window_title.clone_from(&title);
         out.push(Effect::Title(title));

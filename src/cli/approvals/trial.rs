@@ -53,7 +53,7 @@ pub(super) fn run(args: &TestArgs, out: &mut impl Write) -> anyhow::Result<i32> 
             (intent, terminal::NAME.to_owned())
         }
     };
-    let world = LocalWorld::of_user(&base.paths.home);
+    let world = LocalWorld::of_user(base.paths.root());
     let decided = judged(&intent, &tool, &base.loaded, Vec::new(), &base.cwd, args.mode, &world);
     if args.json {
         let reasons: Vec<_> = decided

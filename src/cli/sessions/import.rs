@@ -94,6 +94,11 @@ fn read(file: &Path, now: i64) -> Result<Parsed, String> {
     parse(&String::from_utf8_lossy(&bytes), &stem, now)
 }
 
+/// The id and the items of one session, from its lines; `name` and `now` as for [`parse`].
+pub(in crate::cli) fn parse_session(text: &str, name: &str, now: i64) -> Result<(String, Vec<Item>), String> {
+    parse(text, name, now).map(|parsed| (parsed.session, parsed.items))
+}
+
 /// Understands the lines of one session. `name` is its id when no line has one, `now` its time when no line has one.
 pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> {
     let mut parsed = Parsed { session: String::new(), items: Vec::new(), skipped: 0, why: None };

@@ -33,18 +33,22 @@ pub fn windows(paths: &Paths) -> Vec<(u32, PathBuf)> {
     found
 }
 
+/// The numbers of the other processes of this home on this machine that listen: somebody works in it. Blocks.
+pub fn listening(paths: &Paths) -> Vec<u32> {
+    let there = windows(paths).into_iter().filter(|(_, socket)| match connect(paths, socket) {
+        Ok(_) => true,
+        // One that is busy is there, too.
+        Err(error) => !matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound),
+    });
+    there.map(|(pid, _)| pid).collect()
+}
+
 /// Asks a window; `None` for `wait` waits as long as it takes. A socket that nobody listens on is removed. Blocks.
 ///
 /// # Errors
 /// When nobody listens there, or the reply can't be read.
 pub fn call(paths: &Paths, socket: &Path, request: WindowRequest, wait: Option<Duration>) -> io::Result<WindowReply> {
-    let stream = with_short(socket, |short| UnixStream::connect(short));
-    let mut stream = stream.inspect_err(|error| {
-        // Of a process that was killed.
-        if error.kind() == io::ErrorKind::ConnectionRefused {
-            super::remove_socket(&paths.home, socket);
-        }
-    })?;
+    let mut stream = connect(paths, socket)?;
     stream.set_read_timeout(wait)?;
     let mut line = serde_json::to_vec(&WindowCall { version: VERSION, request }).map_err(io::Error::other)?;
     line.push(b'\n');
@@ -53,6 +57,16 @@ pub fn call(paths: &Paths, socket: &Path, request: WindowRequest, wait: Option<D
     BufReader::new(stream.take(MAX_REPLY_BYTES)).read_line(&mut reply)?;
     let answer: WindowAnswer = serde_json::from_str(&reply).map_err(io::Error::other)?;
     Ok(answer.reply)
+}
+
+fn connect(paths: &Paths, socket: &Path) -> io::Result<UnixStream> {
+    let stream = with_short(socket, |short| UnixStream::connect(short));
+    stream.inspect_err(|error| {
+        // Of a process that was killed.
+        if error.kind() == io::ErrorKind::ConnectionRefused {
+            super::remove_socket(&paths.home, socket);
+        }
+    })
 }
 
 /// Works with a path that the address of a socket has room for: a home may lie deep.
@@ -80,6 +94,7 @@ mod tests {
         let socket = socket_of(&paths, 77);
         let listener = with_short(&socket, |short| UnixListener::bind(short)).unwrap();
         assert_eq!(windows(&paths), [(77, socket.clone())]);
+        assert_eq!(listening(&paths), [77]);
         drop(listener);
         assert!(call(&paths, &socket, WindowRequest::List, None).is_err());
         assert_eq!(windows(&paths), []);

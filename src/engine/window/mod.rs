@@ -6,7 +6,7 @@ mod board;
 mod client;
 
 pub(super) use board::Board;
-pub use client::{call, windows};
+pub use client::{call, listening, windows};
 
 use super::Engine;
 use crate::config::Paths;

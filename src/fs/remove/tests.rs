@@ -236,3 +236,26 @@ fn in_a_mount() {
     assert_eq!(why(tree(Tree::Plugin, &home, &plugin)), OTHER);
     assert!(plugin.join("data/src/main.rs").exists() && plugin.join("lib/deep/code.py").exists());
 }
+
+#[test]
+fn a_profile_goes_with_all_that_is_in_it_and_only_where_profiles_are() {
+    let place = Place::new();
+    let make = |path: PathBuf, marked: bool| {
+        fs::create_dir_all(path.join("plugins/p")).unwrap();
+        fs::write(path.join("state.db"), "x").unwrap();
+        symlink(&place.outside, path.join("plugins/p/link")).unwrap();
+        if marked {
+            mark(Tree::Profile, &path).unwrap();
+        }
+        path
+    };
+    let (ours, theirs) = (make(place.home.join("profiles/work"), true), make(place.home.join("profiles/other"), false));
+    assert!(tree(Tree::Profile, &place.home, &ours).unwrap() && !ours.exists());
+    why(tree(Tree::Profile, &place.home, &theirs));
+    why(tree(Tree::Profile, &place.home, &place.home));
+    why(tree(Tree::Profile, &place.home, &place.home.join("profiles")));
+    why(tree(Tree::Profile, &place.home, &make(place.home.join("plugins/work"), true)));
+    symlink(&place.outside, place.home.join("profiles/led")).unwrap();
+    why(tree(Tree::Profile, &place.home, &place.home.join("profiles/led")));
+    assert!(theirs.exists() && place.untouched());
+}

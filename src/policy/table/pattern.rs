@@ -1,6 +1,7 @@
 //! Patterns of paths and names, ready to match: a text is compared only with those of which it holds a piece.
 
 use super::PathClass;
+use crate::policy::files::home_of;
 use crate::policy::glob;
 use aho_corasick::AhoCorasick;
 use std::ops::Range;
@@ -91,6 +92,7 @@ impl Pattern {
         if self.suffix > 0 && path.as_bytes().last() != glob.last() {
             return false;
         }
+        let own = if self.base == Base::Own { home_of(path, own) } else { own };
         let base = self.base(home, own);
         let at = |i: usize| path.as_bytes().get(base.len() + i);
         if self.prefix > 0 && (at(0) != glob.first() || at(self.prefix - 1) != glob.get(self.prefix - 1)) {
@@ -223,6 +225,41 @@ mod tests {
     fn slowly(classes: &Classes, path: &str, home: &str, own: &str) -> Option<usize> {
         let covered = |all: &[Pattern]| all.iter().any(|pattern| pattern.covers(path, home, own));
         classes.each.iter().position(|class| covered(&class.paths) && !covered(&class.except))
+    }
+
+    #[test]
+    fn the_home_of_a_profile_is_guarded_like_the_root() {
+        let table = table().unwrap();
+        let (home, own) = ("/home/alice", "/home/alice/.hermes");
+        let class = |path: &str| table.patterns.first(path, home, own);
+        for rest in [
+            "config.yaml",
+            ".env",
+            "auth.json",
+            "mcp-tokens/x.json",
+            "state.db-wal",
+            "history/aa",
+            "skills/a/SKILL.md",
+            "skills/.hub/x",
+            "cache/spill/x",
+            "plugins/x/run",
+            "memories/MEMORY.md",
+        ] {
+            let (root, profile) = (class(&format!("{own}/{rest}")), class(&format!("{own}/profiles/work/{rest}")));
+            assert_eq!(root, profile, "{rest}");
+            // A folder of the same name further in is no home.
+            let inner = class(&format!("{own}/profiles/work/plugins/p/profiles/x/{rest}"));
+            assert_eq!(inner, class(&format!("{own}/plugins/p/profiles/x/{rest}")), "{rest}");
+        }
+        for (path, wanted) in [
+            ("/h/profiles/work/x", "/h/profiles/work"),
+            ("/h/profiles/work", "/h"),
+            ("/h/profiles//x", "/h"),
+            ("/h/profiles-x/work/x", "/h"),
+            ("/other/profiles/work/x", "/h"),
+        ] {
+            assert_eq!(home_of(path, "/h"), wanted, "{path}");
+        }
     }
 
     #[test]

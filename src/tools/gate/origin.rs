@@ -4,6 +4,7 @@ use super::{Gate, disk};
 use crate::config::Config;
 use crate::context::{threats, untrusted};
 use crate::lock::lock;
+use crate::policy::files::home_of;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, World};
 use crate::protocol::{Outcome, ToolBody};
@@ -197,7 +198,9 @@ fn moved(moves: &[(PathBuf, PathBuf)], world: &dyn World, known: &Untrusted) -> 
 
 /// The name of a text that the model is meant to follow; `None` for any other file. Bundled skills are the program's own.
 fn guide(path: &Path, home: &Path, config: &Config) -> Option<String> {
-    let own = home.join("skills");
+    // A profile has skills of its own.
+    let (text, root) = (path.to_string_lossy(), home.to_string_lossy());
+    let own = Path::new(home_of(&text, &root)).join("skills");
     let external = config.skills.external_dirs.iter().map(|dir| crate::config::paths::expand_home(dir));
     if let Some(root) = std::iter::once(own).chain(external).find(|root| path.starts_with(root)) {
         let inner = path.strip_prefix(&root).unwrap_or(path);

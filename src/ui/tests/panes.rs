@@ -366,3 +366,23 @@ fn the_tabs_of_several_sessions_are_on_every_screen() {
         assert!(title.contains("1 ● fix the") && title.contains("2   other"), "{columns}: {title}");
     }
 }
+
+#[test]
+fn the_title_row_names_a_profile_that_is_not_the_default() {
+    let mut rows = String::new();
+    for several in [false, true] {
+        for (columns, height) in [(140, 45), (100, 30), (60, 20), (40, 12)] {
+            let mut model = busy();
+            if several {
+                model.parked.push(Tab::new(TabId(2), "/src/other".into()));
+            }
+            for profile in [None, Some("work"), Some("a-name-of-thirty-two-characters-")] {
+                model.profile = profile.map(str::to_owned);
+                let text = screen(&model, &mut ViewCache::default(), columns, height).0;
+                rows.push_str(text.lines().next().unwrap_or_default());
+                rows.push('\n');
+            }
+        }
+    }
+    insta::assert_snapshot!("profile", rows);
+}

@@ -173,3 +173,17 @@ fn the_letters_of_a_question_mark_and_enter_takes() {
     script(&mut model, "go<ret>/clear<ret><A-y><C-n>");
     assert_eq!(model.tab.modals.len(), 1, "other keys with the same letters are none of its own");
 }
+
+#[test]
+fn the_window_title_names_the_profile() {
+    let mut model = crate::app::tests::model();
+    let mut title = |profile: Option<&str>| {
+        model.profile = profile.map(str::to_owned);
+        let mut out = Vec::new();
+        super::window_title(&mut model, &mut out);
+        out
+    };
+    assert!(matches!(title(None).as_slice(), [Effect::Title(title)] if title.ends_with("— Hermes")));
+    let named = title(Some("work"));
+    assert!(matches!(named.as_slice(), [Effect::Title(title)] if title.ends_with("— Hermes (work)")), "{named:?}");
+}

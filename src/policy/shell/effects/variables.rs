@@ -104,7 +104,7 @@ impl Walker<'_> {
         if !self.spend(4 + value.len() / 64, span) || self.is_harmless(spec, value) {
             return;
         }
-        if matches!(name, "HERMES_HOME" | "HERMES_YOLO_MODE" | "HERMES_EXEC_ASK") {
+        if matches!(name, "HERMES_HOME" | "HERMES_PROFILE" | "HERMES_YOLO_MODE" | "HERMES_EXEC_ASK") {
             self.find_as("edit of the approval policy", format!("{name} decides what asks"), span.clone());
         }
         let say = if name == "PATH" {
