@@ -34,6 +34,7 @@ impl AutoApprover {
             messages: vec![Message::User { text: question, images: Vec::new() }],
             effort: Effort::None,
             max_output: Some(ANSWER),
+            grammar: None,
             cache_key: "approval".into(),
         };
         let stop = cancel.child_token();

@@ -5,6 +5,7 @@ pub mod context;
 mod guard;
 mod handle;
 mod models;
+mod named_files;
 mod outbox;
 pub mod policy_snapshot;
 mod retry;

@@ -1,14 +1,26 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
+use crate::config::SmallProfile;
 use crate::config::load::Loaded;
 use crate::config::paths::Paths;
+use crate::llm::ability::{Abilities, Ability};
 use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
+use crate::llm::guided::Guided;
 use crate::llm::http::{self, Http};
 use crate::llm::{self, ModelInfo, Provider};
 use crate::local::Local;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// How much a session asks of its model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Few tools, short texts, small results, one call at a time.
+    pub small: bool,
+    /// Calls are held by a grammar.
+    pub guided: bool,
+}
 
 /// Makes providers out of the configuration.
 #[derive(Clone)]
@@ -127,13 +139,68 @@ impl Models {
         }
     }
 
+    /// How much the chosen model can be asked: by what was measured, and the configuration. Blocks for a small file.
+    pub fn profile(&self, choice: Option<&str>) -> Profile {
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        match endpoint::resolve(&self.loaded.config, &env, choice) {
+            Ok(endpoint) if self.script.is_none() => self.profile_of(&endpoint),
+            _ => Profile::default(),
+        }
+    }
+
+    fn profile_of(&self, endpoint: &endpoint::Endpoint) -> Profile {
+        let known = Abilities::new(&self.cache).of(endpoint);
+        let guided = known.as_ref().is_some_and(Ability::is_guided);
+        match self.loaded.config.models.small_profile {
+            SmallProfile::Off => Profile::default(),
+            SmallProfile::On => Profile { small: true, guided },
+            // One of this computer that nobody tested is more likely small than not.
+            SmallProfile::Auto => {
+                Profile { small: known.map_or(endpoint.is_served(), |ability| ability.is_small()), guided }
+            }
+        }
+    }
+
     fn connect(&self, endpoint: endpoint::Endpoint) -> Arc<dyn Provider> {
+        let guided = self.profile_of(&endpoint).guided;
+        let plain = self.plain(endpoint);
+        if guided { Arc::new(Guided::new(plain)) } else { plain }
+    }
+
+    /// The model as it is, whatever was measured.
+    fn plain(&self, endpoint: endpoint::Endpoint) -> Arc<dyn Provider> {
         let info = self.info(&endpoint);
         if endpoint.is_served() {
             let info = self.local.known(&endpoint.model, info);
             return self.local.provider(endpoint, info);
         }
         llm::connect(endpoint, self.http.clone(), info)
+    }
+
+    /// Tests the chosen model with two short requests, and keeps what was found.
+    ///
+    /// # Errors
+    /// It can't be set up, or does not answer: for the person.
+    pub async fn test(&self, choice: Option<&str>) -> Result<(String, Ability), String> {
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).map_err(|error| error.to_string())?;
+        let mut provider = self.plain(endpoint.clone());
+        if let Some(asked) = self.asked(choice).await {
+            provider = asked;
+        }
+        let mut ability = llm::self_test::run(&*provider, super::now()).await.map_err(|error| error.message)?;
+        ability.grammar = endpoint.is_served() || endpoint.provider == "llamacpp";
+        if let Err(error) = Abilities::new(&self.cache).keep(&endpoint, ability.clone()) {
+            tracing::warn!("{error}");
+        }
+        Ok((endpoint.provider, ability))
+    }
+
+    /// What was measured of the chosen model.
+    pub fn ability(&self, choice: Option<&str>) -> Option<Ability> {
+        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
+        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
+        Abilities::new(&self.cache).of(&endpoint)
     }
 
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {

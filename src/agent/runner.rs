@@ -228,6 +228,7 @@ fn limits(config: &crate::config::Config, max_turns: Option<u32>, fallbacks: usi
         retries: config.agent.api_max_retries,
         fallbacks,
         repeats: REPEATS,
+        one_call: false,
     }
 }
 
@@ -316,7 +317,8 @@ impl Runner {
     }
 
     fn limits(&self) -> Limits {
-        limits(&self.deps.loaded.config, self.spec.limits.steps, self.deps.models.fallbacks())
+        let bounds = limits(&self.deps.loaded.config, self.spec.limits.steps, self.deps.models.fallbacks());
+        Limits { one_call: self.is_small(), ..bounds }
     }
 
     async fn run(mut self) {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 /// Facts at the start of a turn.
 #[derive(Clone, Debug, Default)]
 pub struct Situation<'a> {
+    /// For a small model: what it needs for its commands, and nothing of folder and repository.
+    pub brief: bool,
     pub cwd: &'a str,
     /// Folders that the person added to the one where the session was opened.
     pub added: Vec<String>,
@@ -30,7 +32,7 @@ const MAX_ROWS: usize = 12;
 
 /// The text; a few lines.
 pub fn describe(situation: &Situation<'_>) -> String {
-    let mut out = format!("cwd: {}", situation.cwd);
+    let mut out = if situation.brief { String::new() } else { format!("cwd: {}", situation.cwd) };
     if !situation.added.is_empty() {
         let _ = write!(out, "\nworkspace also: {}", situation.added.join(", "));
     }
@@ -40,7 +42,7 @@ pub fn describe(situation: &Situation<'_>) -> String {
     if let Some(place) = &situation.place {
         let _ = write!(out, "\nbackend: {place} (commands and files are there, not on this machine)");
     }
-    if let Some(git) = &situation.git {
+    if let Some(git) = situation.git.as_ref().filter(|_| !situation.brief) {
         let _ = write!(out, "\ngit: {git}");
     }
     if let Some(tools) = situation.tools {
@@ -62,7 +64,7 @@ pub fn describe(situation: &Situation<'_>) -> String {
         let mark = if todo.status == TodoStatus::InProgress { ">" } else { " " };
         let _ = write!(out, "\nplan [{mark}] {}. {}", todo.id, todo.content);
     }
-    out
+    out.trim_start().to_owned()
 }
 
 /// A notice about a process as the model reads it (as Python Hermes has it).

@@ -109,6 +109,7 @@ impl Turn {
         match input {
             Input::Submitted { said, context } => self.submitted(said, context),
             Input::Ran { said, context, call } => self.ran(said, context, call),
+            Input::Primed { said, context, calls } => self.primed(said, context, calls),
             Input::Replied(reply) if self.state == State::Calling => self.replied(reply),
             Input::CallFailed { kind, message, retry_after, partial, dice } if self.state == State::Calling => {
                 self.failed(kind, message, retry_after, partial, dice)
@@ -144,18 +145,23 @@ impl Turn {
 
     /// The model sees the line as said and the call as made, as if it had been asked to run it.
     fn ran(&mut self, said: Said, context: String, call: ToolCall) -> Vec<Action> {
+        let actions = self.primed(said, context, vec![call]);
+        self.own |= !actions.is_empty();
+        actions
+    }
+
+    /// Begins with calls as if the model had made them.
+    fn primed(&mut self, said: Said, context: String, calls: Vec<ToolCall>) -> Vec<Action> {
         if self.is_running() {
             return Vec::new();
         }
         *self = Self { spent: self.spent.take(), ..Self::new(self.limits) };
-        self.own = true;
-        self.state = State::Tools { open: vec![call.id.clone()], calls: vec![call.clone()] };
-        let asked =
-            AssistantBody { calls: vec![call.clone()], stop: StopReason::ToolCalls, ..AssistantBody::default() };
+        self.state = State::Tools { open: calls.iter().map(|call| call.id.clone()).collect(), calls: calls.clone() };
+        let asked = AssistantBody { calls: calls.clone(), stop: StopReason::ToolCalls, ..AssistantBody::default() };
         vec![
             Action::Append(with_context(said, context)),
             Action::Append(Body::Assistant(asked)),
-            Action::RunTools(vec![call]),
+            Action::RunTools(calls),
         ]
     }
 

@@ -2,6 +2,7 @@
 
 mod get;
 mod local;
+mod test;
 
 use super::{ChatArgs, setup};
 use crate::llm::{catalog, endpoint, http, ready};
@@ -53,6 +54,13 @@ enum Command {
         /// Its name; default: all that run
         name: Option<String>,
     },
+    /// Test a model with two short requests
+    Test {
+        /// MODEL or PROVIDER:MODEL; default: the configured one
+        model: Option<String>,
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a model from this computer
     Remove {
         name: String,
@@ -71,6 +79,7 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
         Some(Command::Get(args)) => get::run(args, out).await,
         Some(Command::Serve { name }) => local::serve(name, out).await,
         Some(Command::Stop { name }) => local::stop(name, out).await,
+        Some(Command::Test { model, json }) => test::run(model.as_deref(), json, out).await,
         Some(Command::Remove { name, yes }) => local::remove(&name, yes, out).await,
     }
 }

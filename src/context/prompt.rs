@@ -65,6 +65,40 @@ pub fn assemble(knowledge: &Knowledge, environment: &Environment) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
+/// Characters of the project's context files, and of notes and profile each, for a small model.
+const SMALL_CONTEXT: usize = 1_600;
+const SMALL_NOTES: usize = 600;
+
+/// The prompt for a small model: few rules, what fits of context files, notes and profile, no skills, and no path of the
+/// folder: what it sees it writes.
+pub fn assemble_small(knowledge: &Knowledge, environment: &Environment) -> String {
+    let identity = match &knowledge.soul {
+        Some(soul) => head(soul, SMALL_NOTES),
+        None => include_str!("../../assets/prompts/small.md").trim().to_owned(),
+    };
+    let today = environment.date.format("%A, %B %d, %Y");
+    let parts = [
+        identity,
+        head(&knowledge.context.text, SMALL_CONTEXT),
+        head(&knowledge.notes.block(), SMALL_NOTES),
+        head(&knowledge.profile.block(), SMALL_NOTES),
+        format!("System: {}. Today is {today}.", environment.system),
+    ];
+    parts.into_iter().filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The beginning of a text, to the end of a line.
+fn head(text: &str, most: usize) -> String {
+    let text = text.trim();
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let part = text.get(..end).unwrap_or_default();
+            part.rsplit_once('\n').map_or(part, |(whole, _)| whole).to_owned()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 //! Owns: HTTP to model servers, error classes, the provider and model tables. Does not own: retries (the agent decides
 //! by error class), the request's content (the agent), keys (the configuration).
 
+pub mod ability;
 mod anthropic;
 pub mod catalog;
 mod classify;
@@ -10,6 +11,7 @@ mod effort;
 pub mod endpoint;
 pub mod errors;
 mod gather;
+pub mod guided;
 pub mod http;
 pub mod inner;
 mod lenient;
@@ -24,6 +26,7 @@ mod resolve;
 pub mod schema;
 mod script;
 pub mod scripted;
+pub mod self_test;
 mod sse;
 #[cfg(test)]
 mod tests;
@@ -54,6 +57,8 @@ pub struct Request {
     pub effort: Effort,
     /// Tokens; `None` leaves it to the provider (Anthropic gets the model's limit).
     pub max_output: Option<u32>,
+    /// What the reply must be, as GBNF: for servers that take grammars, without tools.
+    pub grammar: Option<Arc<str>>,
     /// Stable per session: a cache key for providers that take one.
     pub cache_key: String,
 }

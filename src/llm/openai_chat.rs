@@ -38,6 +38,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     enable_thinking: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    grammar: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
@@ -137,6 +139,7 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
         reasoning: None,
         thinking: None,
         enable_thinking: None,
+        grammar: request.grammar.as_deref(),
         prompt_cache_key: Some(request.cache_key.as_str()).filter(|key| quirks.cache_key && !key.is_empty()),
         tools: request.tools.iter().map(|one| tool(one, quirks.schemas(&info.id))).collect(),
         messages,

@@ -138,6 +138,7 @@ pub fn request(messages: Vec<Message>) -> Request {
         messages,
         effort: Effort::Medium,
         max_output: None,
+        grammar: None,
         cache_key: "session-1".into(),
     }
 }

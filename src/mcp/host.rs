@@ -214,6 +214,7 @@ async fn answer(
         messages: wanted.messages,
         effort: Effort::None,
         max_output: Some(wanted.max_tokens),
+        grammar: None,
         cache_key: String::new(),
     };
     // Nobody reads along.

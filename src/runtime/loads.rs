@@ -214,6 +214,7 @@ async fn ping(endpoint: Endpoint, config: &crate::config::Config) -> Result<Stri
         messages: vec![crate::llm::message::Message::User { text: "Say ok.".into(), images: Vec::new() }],
         effort: crate::llm::Effort::None,
         max_output: Some(16),
+        grammar: None,
         cache_key: String::new(),
     };
     let (sink, _deltas) = tokio::sync::mpsc::channel(1);

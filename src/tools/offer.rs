@@ -3,5 +3,6 @@
 pub mod catalog;
 pub mod listing;
 pub mod selection;
+pub mod small;
 pub mod toolset;
 pub mod wording;

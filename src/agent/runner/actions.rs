@@ -3,14 +3,16 @@
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
 use crate::agent::guard::Round;
+use crate::agent::named_files;
 use crate::agent::stream_redactor::StreamRedactor;
 use crate::agent::turn::{Action, Input, Said};
 use crate::llm::{Reply, Request};
+use crate::lock::lock;
 use crate::protocol::{
     AgentEvent, Body, Item, ItemId, Level, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
     ToolCall, TurnEnd, TurnOutcome,
 };
-use crate::tools::builtin::terminal;
+use crate::tools::builtin::{read_file, terminal};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,9 +82,29 @@ impl Runner {
                 let call = ToolCall { id, name: terminal::NAME.into(), args, ..ToolCall::default() };
                 Input::Ran { said, context, call }
             }
-            None => Input::Submitted { said, context },
+            None => match self.reads_first(&said).await {
+                calls if calls.is_empty() => Input::Submitted { said, context },
+                calls => Input::Primed { said, context, calls },
+            },
         };
         self.feed(input).await;
+    }
+
+    /// Files that the person named, to be read for a small model.
+    async fn reads_first(&self, said: &Said) -> Vec<ToolCall> {
+        if !self.is_small() || said.origin != Origin::Person || self.deps.backends.current().is_some() {
+            return Vec::new();
+        }
+        let (text, cwd) = (said.text.clone(), lock(&self.session.cwd).clone());
+        let named = tokio::task::spawn_blocking(move || named_files::named(&text, &cwd)).await.unwrap_or_default();
+        let call = |(at, path): (usize, String)| ToolCall {
+            id: format!("named_{}_{at}", self.session.next_item),
+            name: read_file::NAME.into(),
+            args: serde_json::json!({ "path": path }).to_string(),
+            repaired: true,
+            ..ToolCall::default()
+        };
+        named.into_iter().enumerate().map(call).collect()
     }
 
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.
@@ -233,6 +255,7 @@ impl Runner {
             messages: self.session.context.messages(),
             effort: self.session.effort,
             max_output: self.deps.loaded.config.model.max_tokens,
+            grammar: None,
             cache_key: self.session.id.0.clone(),
         };
         self.requested(step);

@@ -125,7 +125,8 @@ impl Runner {
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();
         let repeats = repeats(&named);
         let cwd = lock(&self.session.cwd).clone();
-        let room = OutputBudget::of_step(self.session.info().window, calls.len());
+        let of_step = if self.is_small() { OutputBudget::of_small_step } else { OutputBudget::of_step };
+        let room = of_step(self.session.info().window, calls.len());
         let batch = Batch {
             gate: Arc::clone(&self.gate),
             events: self.call_events.tx.clone(),

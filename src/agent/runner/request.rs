@@ -3,6 +3,7 @@
 use super::Runner;
 use crate::agent::situation::{self, Situation};
 use crate::context::context_files::ContextFile;
+use crate::context::prompt;
 use crate::lock::lock;
 use crate::protocol::{Level, Mode};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ impl Runner {
         let tools = self.tools_changed();
         situation::describe(&Situation {
             cwd: &cwd.display().to_string(),
+            brief: self.is_small(),
             added: self.deps.world.border().iter().skip(1).map(|folder| folder.display().to_string()).collect(),
             git: git.map(|(branch, dirty)| match dirty {
                 0 => format!("{branch}, clean"),
@@ -64,8 +66,19 @@ impl Runner {
         })
     }
 
+    /// Whether the model is asked for little at a time.
+    pub(super) fn is_small(&self) -> bool {
+        self.session.profile.is_some_and(|profile| profile.small)
+    }
+
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
     pub(super) async fn prepare_prompt(&mut self) {
+        let profile = self.deps.models.profile(self.session.choice.as_deref());
+        if self.session.profile.replace(profile).is_some_and(|before| before.small != profile.small) {
+            self.session.tools_are_old = true;
+            self.session.prompt = "".into();
+        }
+        self.turn.set_limits(self.limits());
         if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
             self.offer_tools().await;
         }
@@ -81,8 +94,9 @@ impl Runner {
             let built = tokio::task::spawn_blocking(move || {
                 let knowledge = crate::context::Knowledge::read(&paths, &loaded.config, &cwd, window);
                 let today = chrono::Local::now().date_naive();
-                let machine = crate::context::prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
-                let prompt = crate::context::prompt::assemble(&knowledge, &machine);
+                let machine = prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
+                let assemble = if profile.small { prompt::assemble_small } else { prompt::assemble };
+                let prompt = assemble(&knowledge, &machine);
                 let left_out = knowledge.context.files.into_iter().filter_map(left_out).collect::<Vec<_>>();
                 let whole = if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) };
                 (whole, left_out)

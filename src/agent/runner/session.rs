@@ -2,7 +2,7 @@
 
 use super::{Deps, SessionSpec};
 use crate::agent::context::Context;
-use crate::agent::models::Models;
+use crate::agent::models::{Models, Profile};
 use crate::backends::Backends;
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
@@ -33,6 +33,8 @@ pub struct Session {
     pub next_item: i64,
     pub prompt: Arc<str>,
     pub tools: Arc<[ToolSchema]>,
+    /// What its prompt and tools were made for; `None` before.
+    pub profile: Option<Profile>,
     /// Items that the store did not take; they go with the next that it takes.
     pub unsaved: Vec<Item>,
     /// What it may use, now and later.
@@ -94,6 +96,7 @@ impl Session {
             next_item: 1,
             prompt: "".into(),
             tools: Vec::new().into(),
+            profile: None,
             unsaved: Vec::new(),
             offer: Arc::default(),
             toolsets: spec.toolsets.clone(),

@@ -104,7 +104,8 @@ impl Runner {
         let registry = self.deps.dispatch.registry().snapshot();
         let missing = registry.unavailable().await;
         let toolsets = self.session.toolsets.as_deref();
-        let offer = Arc::new(ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing));
+        let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing).small(self.is_small());
+        let offer = Arc::new(offer);
         let mut offered = offer.offered(&registry);
         for warning in &offered.warnings {
             self.notice(Level::Warning, warning.clone()).await;

@@ -16,6 +16,8 @@ pub struct Limits {
     pub fallbacks: usize,
     /// Identical calls with identical results, one after another, before a person is asked.
     pub repeats: u32,
+    /// A reply's first call alone is taken: a small model loses count of several.
+    pub one_call: bool,
 }
 
 /// A message for the model, and who speaks.
@@ -64,6 +66,12 @@ pub enum Input {
         said: Said,
         context: String,
         call: ToolCall,
+    },
+    /// A prompt with calls that the model would have made first: what it names is read for it.
+    Primed {
+        said: Said,
+        context: String,
+        calls: Vec<ToolCall>,
     },
     Replied(Reply),
     CallFailed {

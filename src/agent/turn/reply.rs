@@ -19,8 +19,11 @@ const CONTINUE_LENGTH: &str =
 const NUDGE_EMPTY: &str = "Your last message was empty. Answer the request, or say what you need.";
 
 impl Turn {
-    pub(super) fn replied(&mut self, reply: Reply) -> Vec<Action> {
+    pub(super) fn replied(&mut self, mut reply: Reply) -> Vec<Action> {
         self.failures = 0;
+        if self.limits.one_call {
+            reply.calls.truncate(1);
+        }
         let cut = reply.stop == StopReason::Length;
         let empty = reply.text.trim().is_empty() && reply.calls.is_empty();
         let calls = reply.calls.clone();

@@ -7,7 +7,7 @@ use crate::llm::{ErrorKind, Reply};
 use crate::protocol::{Origin, StopReason};
 use std::time::Duration;
 
-const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3 };
+const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3, one_call: false };
 
 fn submit(turn: &mut Turn) -> Vec<Action> {
     turn.on(Input::Submitted { said: Said::person("hi", vec![]), context: "cwd: /p".into() })

@@ -43,13 +43,13 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
     if name.ends_with(".gguf") && file.is_file() {
         let kept = local.adopt(&file)?;
         writeln!(out, "{} is {}; the file stays where it is", kept.name, file.display())?;
-        return settle(&base, &kept.name, out);
+        return settle(&base, &kept.name, out).await;
     }
     let token = base.loaded.env("HF_TOKEN");
     let order = local.order(&name, token).await?;
     if order.is_here() {
         writeln!(out, "{} is here already", order.title)?;
-        return settle(&base, &order.name, out);
+        return settle(&base, &order.name, out).await;
     }
     writeln!(out, "{}", about(&order))?;
     if let Some(Fit::Disk(need, free)) = order.fit {
@@ -65,7 +65,7 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
         return Ok(1);
     }
     fetch(&local, &order, token, out).await?;
-    settle(&base, &order.name, out)
+    settle(&base, &order.name, out).await
 }
 
 /// What it takes, in one line, and what speaks against it.
@@ -115,8 +115,15 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     Ok(())
 }
 
-/// It becomes the model of new sessions where none is configured.
-fn settle(base: &Base, name: &str, out: &mut dyn Write) -> anyhow::Result<i32> {
+/// It is tested, and becomes the model of new sessions where none is configured.
+async fn settle(base: &Base, name: &str, out: &mut dyn Write) -> anyhow::Result<i32> {
+    if base.loaded.config.models.self_test {
+        writeln!(out, "testing it (models.self_test: false skips this)")?;
+        // What is here stays here, whatever the test says.
+        if let Err(error) = super::test::test(base, Some(&format!("{}:{name}", served::PROVIDER)), false, out).await {
+            writeln!(out, "! {error}")?;
+        }
+    }
     let env = |variable: &str| base.loaded.env(variable).map(str::to_owned);
     if endpoint::resolve(&base.loaded.config, &env, None).is_ok() {
         writeln!(out, "start it with: hermes -m {}:{name}", served::PROVIDER)?;

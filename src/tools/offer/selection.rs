@@ -1,7 +1,7 @@
 //! What a session is offered: the tools it may use, those that stand in its requests, and those that it searches for.
 
 use super::toolset::{self, Choice};
-use super::{catalog, wording};
+use super::{catalog, small, wording};
 use crate::config::{Config, ToolsConfig};
 use crate::llm::ToolSchema;
 use crate::lock::lock;
@@ -22,6 +22,8 @@ pub const SEARCH: [&str; 3] = [tool_call::NAME, tool_describe::NAME, tool_search
 pub struct ToolSelection {
     choice: Choice,
     config: ToolsConfig,
+    /// For a small model: the few tools that it can use, and no search.
+    small: bool,
     /// Tools whose check failed when the session began.
     missing: BTreeMap<String, String>,
     /// What was worked out last, and for which generation of the registry.
@@ -61,7 +63,13 @@ impl ToolSelection {
 
     /// `missing` are the tools that cannot be used, with the reason.
     pub fn new(choice: Choice, config: ToolsConfig, missing: BTreeMap<String, String>) -> Self {
-        Self { choice, config, missing, known: Mutex::default() }
+        Self { choice, config, small: false, missing, known: Mutex::default() }
+    }
+
+    /// The same for a small model.
+    pub fn small(mut self, small: bool) -> Self {
+        self.small = small;
+        self
     }
 
     /// The tools that a session with this offer may use now.
@@ -83,7 +91,9 @@ impl ToolSelection {
     fn allowed(&self, snapshot: &Snapshot) -> BTreeSet<String> {
         let mut tools = self.selected(snapshot).tools;
         tools.retain(|name| !self.missing.contains_key(name) && !SEARCH.contains(&name.as_str()));
-        if self.searches(snapshot, &tools) {
+        if self.small {
+            tools.retain(|name| small::has(name));
+        } else if self.searches(snapshot, &tools) {
             tools.extend(SEARCH.map(str::to_owned));
         }
         tools
@@ -124,6 +134,11 @@ impl ToolSelection {
         let among = self.among(Arc::clone(snapshot));
         let there = |name: &str| among.get(name).is_some();
         let (mut schemas, mut searched) = (Vec::new(), Vec::new());
+        if self.small {
+            let schemas = among.specs().filter_map(small::schema).collect();
+            let warnings = self.selected(snapshot).warnings;
+            return Offered { schemas, searched: BTreeMap::new(), warnings };
+        }
         for spec in among.specs() {
             if self.is_full(spec) {
                 schemas.push(ToolSchema {
@@ -151,6 +166,9 @@ impl ToolSelection {
     /// The tools that are found by search now, by toolset.
     pub fn searched(&self, snapshot: &Arc<Snapshot>) -> BTreeMap<String, usize> {
         let mut found = BTreeMap::new();
+        if self.small {
+            return found;
+        }
         let among = self.among(Arc::clone(snapshot));
         for spec in among.specs().filter(|spec| !self.is_full(spec)) {
             *found.entry(spec.toolset.to_string()).or_default() += 1;

@@ -8,6 +8,9 @@ const RESULT_PERCENT: u64 = 15;
 const RESULT_FLOOR: usize = 8_000;
 const STEP_PERCENT: u64 = 30;
 const STEP_FLOOR: usize = 16_000;
+/// Of one result, and of all results of a step, for small models.
+const SMALL_RESULT: usize = 3_000;
+const SMALL_STEP: usize = 4_000;
 /// What a result gets when there are too many others.
 const LEAST: usize = 2_000;
 /// Characters that a token stands for.
@@ -43,6 +46,11 @@ impl OutputBudget {
             calls: calls.max(1),
             window,
         }
+    }
+
+    /// The same for a small model: it reads slowly, and much text confuses it.
+    pub fn of_small_step(window: Option<u64>, calls: usize) -> Self {
+        Self { result: SMALL_RESULT, step: SMALL_STEP, ..Self::of_step(window, calls) }
     }
 
     /// Characters that a result may have. A tool that bounds itself (`usize::MAX`) is only held by the step's room.
