@@ -177,6 +177,8 @@ fn begun(text: &str) -> Option<&str> {
 #[derive(Default)]
 struct Watch {
     text: String,
+    /// It began with what begins no call.
+    prose: bool,
     told: bool,
 }
 
@@ -187,12 +189,10 @@ impl Watch {
             return;
         };
         self.text.push_str(&text);
-        if !is_call(&self.text) {
-            // Blanks may still become a call.
-            if !self.text.trim().is_empty() {
-                let _ = sink.send(Delta::Text(std::mem::take(&mut self.text))).await;
-                self.text.push('.');
-            }
+        // Blanks may still become a call.
+        self.prose |= !self.text.trim().is_empty() && !is_call(&self.text);
+        if self.prose {
+            let _ = sink.send(Delta::Text(std::mem::take(&mut self.text))).await;
             return;
         }
         match begun(&self.text) {

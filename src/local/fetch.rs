@@ -143,7 +143,7 @@ async fn from_host(
     tell: &(dyn Fn(Progress) + Sync),
 ) -> Result<(), Broken> {
     let host = host_of(address);
-    let (mut tries, mut waits) = (0, Duration::from_millis(500));
+    let (mut tries, mut waits, had) = (0, Duration::from_millis(500), part.done);
     loop {
         let before = part.done;
         let why = match stream(client, address, wanted, part, pause, tell).await {
@@ -153,7 +153,7 @@ async fn from_host(
         };
         tries = if part.done > before { 1 } else { tries + 1 };
         // A host that never answered is left at once for the next one.
-        if tries >= TRIES || part.done == 0 && wanted.from.len() > 1 {
+        if tries >= TRIES || part.done == had && wanted.from.len() > 1 {
             return Err(Broken::Host(why));
         }
         tell(Progress::Trying { host: host.clone(), why });
