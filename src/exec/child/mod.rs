@@ -1,6 +1,8 @@
-//! Children that no pane shows: one answer and an end, a protocol over pipes, a shell on another machine, `git`, a browser.
+//! Children that no pane shows: one answer and an end, a protocol over pipes, a shell on another machine, `git`, a browser and
+//! the door that it comes back to.
 
 pub(super) mod browse;
+pub(super) mod door;
 pub(super) mod link;
 pub(super) mod oneshot;
 pub(super) mod piped;
