@@ -1,5 +1,6 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
+use crate::accounts::{Accounts, Known};
 use crate::config::load::Loaded;
 use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Models {
     loaded: Arc<Loaded>,
+    accounts: Accounts,
     /// Lists of models are cached here.
     cache: PathBuf,
     http: Http,
@@ -21,8 +23,8 @@ pub struct Models {
 
 impl Models {
     /// Over a loaded configuration; `cache` is the folder of the model lists.
-    pub fn new(loaded: Arc<Loaded>, cache: PathBuf) -> Self {
-        Self { loaded, cache, http: http::client(), script: None }
+    pub fn new(loaded: Arc<Loaded>, cache: PathBuf, accounts: Accounts) -> Self {
+        Self { loaded, accounts, cache, http: http::client(), script: None }
     }
 
     /// Lets a script play every model (the demo).
@@ -42,7 +44,23 @@ impl Models {
     }
 
     fn endpoints(&self) -> Vec<endpoint::Endpoint> {
-        endpoint::fallbacks(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned))
+        endpoint::fallbacks(&self.loaded.config, &self.known())
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known { loaded: &self.loaded, accounts: &self.accounts }
+    }
+
+    fn resolve(&self, choice: Option<&str>) -> Result<endpoint::Endpoint, SetupError> {
+        endpoint::resolve(&self.loaded.config, &self.known(), choice).map_err(|error| match self.accounts.trouble() {
+            // A login may be there that nobody can read.
+            Some(trouble) => SetupError::Accounts(format!("{error}; and {trouble}")),
+            None => error,
+        })
+    }
+
+    fn connect(&self, endpoint: endpoint::Endpoint, info: ModelInfo) -> Arc<dyn Provider> {
+        self.accounts.connect(&self.loaded, endpoint, self.http.clone(), info)
     }
 
     /// The chosen model (`None`: the configured one) or the n-th fallback.
@@ -52,10 +70,12 @@ impl Models {
         }
         let endpoint = match fallback.checked_sub(1).and_then(|n| self.endpoints().into_iter().nth(n)) {
             Some(endpoint) => endpoint,
-            None => endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice)?,
+            None => {
+                endpoint::resolve(&self.loaded.config, &|name: &str| self.loaded.env(name).map(str::to_owned), choice)?
+            }
         };
         let info = self.info(&endpoint);
-        Ok(llm::connect(endpoint, self.http.clone(), info))
+        Ok(self.connect(endpoint, info))
     }
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
@@ -63,23 +83,24 @@ impl Models {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::auxiliary(&self.loaded.config, &env, &self.loaded.config.auxiliary.approval, choice)?;
+        let own = &self.loaded.config.auxiliary.approval;
+        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice)?;
         let info = self.info(&endpoint);
-        Ok(llm::connect(endpoint, self.http.clone(), info))
+        Ok(self.connect(endpoint, info))
     }
 
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
     /// is nothing to ask: another kind of server, or the configuration names the window.
     pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
         let endpoint =
-            endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice).ok()?;
+            endpoint::resolve(&self.loaded.config, &|name: &str| self.loaded.env(name).map(str::to_owned), choice)
+                .ok()?;
         if self.script.is_some() || !endpoint.local || endpoint.context.is_some() {
             return None;
         }
         let info = self.info(&endpoint);
         let info = llm::local::refine(&self.http, &endpoint, info).await;
-        Some(llm::connect(endpoint, self.http.clone(), info))
+        Some(self.connect(endpoint, info))
     }
 
     /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known. A provider
@@ -90,11 +111,11 @@ impl Models {
         if self.script.is_some() || offline {
             return None;
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
+        let endpoint = self.resolve(choice).ok()?;
+        let keyed = self.accounts.unlock(&self.loaded, endpoint.clone()).await;
         let mut tries = 0;
         loop {
-            match catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
+            match catalog::refresh_daily(&keyed, &self.http, &self.cache).await {
                 Refreshed::New => break,
                 Refreshed::No => return None,
                 Refreshed::Failed => tokio::time::sleep(catalog::again_after(tries)).await,
@@ -102,7 +123,7 @@ impl Models {
             tries += 1;
         }
         let info = self.info(&endpoint);
-        Some(llm::connect(endpoint, self.http.clone(), info))
+        Some(self.connect(endpoint, info))
     }
 
     /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
@@ -111,8 +132,7 @@ impl Models {
         if self.script.is_some() {
             return;
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        if let Ok(endpoint) = endpoint::resolve(&self.loaded.config, &env, choice) {
+        if let Ok(endpoint) = self.resolve(choice) {
             let _ = self.http.to(&endpoint.url());
         }
     }

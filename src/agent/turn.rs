@@ -110,8 +110,8 @@ impl Turn {
             Input::Submitted { said, context } => self.submitted(said, context),
             Input::Ran { said, context, call } => self.ran(said, context, call),
             Input::Replied(reply) if self.state == State::Calling => self.replied(reply),
-            Input::CallFailed { kind, message, retry_after, partial, dice } if self.state == State::Calling => {
-                self.failed(kind, message, retry_after, partial, dice)
+            Input::CallFailed { failure, message, partial } if self.state == State::Calling => {
+                self.failed(&failure, message, partial)
             }
             Input::WaitEnded if self.state == State::Waiting => self.call(),
             Input::WaitGivenUp if self.state == State::Waiting => self.finish(TurnEnd::Stopped),

@@ -1,6 +1,7 @@
 //! `hermes models`: what can be chosen, with windows and prices.
 
 use super::{ChatArgs, setup};
+use crate::accounts::{Accounts, Known};
 use crate::llm::{catalog, endpoint, http, ready};
 use clap::Args;
 use serde_json::json;
@@ -21,14 +22,16 @@ pub struct ModelsArgs {
 /// Lists models of every provider that has a key or needs none.
 pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&ChatArgs::default())?;
-    let env = |name: &str| base.loaded.env(name).map(str::to_owned);
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let known = Known { loaded: &base.loaded, accounts: &accounts };
     let http = http::client();
     let mut rows = Vec::new();
     let mut problems = Vec::new();
-    for endpoint in endpoint::available(&base.loaded.config, &env) {
+    for endpoint in endpoint::available(&base.loaded.config, &known) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
             continue;
         }
+        let endpoint = accounts.unlock(&base.loaded, endpoint).await;
         match catalog::list_models(&endpoint, &http, &base.paths.cache(), args.refresh).await {
             Ok(models) => rows.extend(models),
             Err(error) => problems.push(error.message),

@@ -1,0 +1,1 @@
+//! Flows and pools against servers made from the published protocols.
