@@ -49,6 +49,10 @@ pub enum AccountError {
     NoRandom,
     #[error("no account of {provider} is named {target:?}; `hermes auth list` shows them")]
     NoEntry { provider: String, target: String },
+    #[error("no login found; `hermes login` signs in")]
+    NoLogin,
+    #[error("more than one provider is signed in to; name one of {}", .0.join(", "))]
+    Several(Vec<String>),
     #[error("{why}")]
     Helper { why: String },
 }

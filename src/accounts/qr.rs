@@ -41,7 +41,9 @@ mod tests {
         let width = rows[0].chars().count();
         assert!(rows.iter().all(|row| row.chars().count() == width));
         assert_eq!(rows.len(), width.div_ceil(2));
-        assert!(rows[0].chars().all(|c| c == '█') && rows.iter().all(|row| row.starts_with("██")));
+        let (last, above) = rows.split_last().unwrap();
+        assert!(rows[0].chars().all(|c| c == '█') && above.iter().all(|row| row.starts_with("██")));
+        assert!(last.chars().all(|c| c == '▀'), "{last}");
         assert!(qr(&"x".repeat(5_000)).is_none());
     }
 }

@@ -39,6 +39,11 @@ pub enum KeyState {
 }
 
 impl KeyStatus {
+    /// Whether it is kept here, and not in a variable.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.place.as_str(), "auth.json" | "keyring")
+    }
+
     /// The state in words.
     pub fn words(&self) -> String {
         match self.state {

@@ -8,8 +8,9 @@ use super::file::Pools;
 use super::flows::SignIn;
 use super::keyring::{self, KeyringError};
 use super::pool;
+use super::status::KeyStatus;
 use crate::config::{Config, Loaded};
-use crate::llm::endpoint::Keys;
+use crate::llm::endpoint::{Keys, pool_of};
 use crate::llm::providers;
 use crate::lock::lock;
 use sha2::{Digest as _, Sha256};
@@ -45,7 +46,48 @@ pub struct Saved {
     pub note: Option<String>,
 }
 
+/// Logins and keys that were thrown away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedOut {
+    pub provider: String,
+    pub labels: Vec<String>,
+}
+
+impl LoggedOut {
+    /// The same for a person.
+    pub fn words(&self) -> String {
+        format!("logged out of {}: {}", self.provider, self.labels.join(", "))
+    }
+}
+
 impl Accounts {
+    /// Throws away what is kept of a provider, or of the only one there is; of one account, when it is named. Blocks.
+    ///
+    /// # Errors
+    /// There is none, more than one provider is kept and none was named, or the file can't be changed.
+    pub fn log_out(
+        &self,
+        loaded: &Loaded,
+        provider: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<LoggedOut, AccountError> {
+        let provider = match provider {
+            Some(provider) => provider.to_owned(),
+            None => {
+                let mut kept: Vec<String> =
+                    self.status(loaded)?.into_iter().filter(KeyStatus::is_kept).map(|key| key.provider).collect();
+                kept.dedup();
+                match kept.as_slice() {
+                    [] => return Err(AccountError::NoLogin),
+                    [one] => one.clone(),
+                    _ => return Err(AccountError::Several(kept)),
+                }
+            }
+        };
+        let labels = self.remove(&pool_of(&provider), label)?;
+        if labels.is_empty() { Err(AccountError::NoLogin) } else { Ok(LoggedOut { provider, labels }) }
+    }
+
     /// Whether a key or a login of this pool is kept. A file that can't be read holds none; [`Self::trouble`] says why.
     pub fn has(&self, config: &Config, pool: &str) -> bool {
         self.0.file.read().is_ok_and(|pools| pools.pool(pool).iter().any(|entry| usable(config, pool, entry)))

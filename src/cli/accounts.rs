@@ -6,7 +6,7 @@ use crate::config::Loaded;
 use crate::llm::endpoint::pool_of;
 use crate::llm::providers;
 use crate::report::keys;
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
@@ -198,33 +198,9 @@ async fn pasted() -> Option<String> {
 /// Removes logins: 0 done, 1 there was none.
 pub fn logout(args: &LogoutArgs, out: &mut dyn Write) -> Result<i32> {
     let here = here()?;
-    let provider = match &args.provider {
-        Some(provider) => provider.clone(),
-        None => {
-            let mut kept: Vec<String> = kept(&here)?.into_iter().map(|key| key.provider).collect();
-            kept.dedup();
-            match kept.as_slice() {
-                [] => {
-                    writeln!(out, "no login found")?;
-                    return Ok(1);
-                }
-                [one] => one.clone(),
-                more => bail!("more than one provider is signed in to; name one of {}", more.join(", ")),
-            }
-        }
-    };
-    let gone = here.accounts.remove(&pool_of(&provider), args.label.as_deref())?;
-    if gone.is_empty() {
-        writeln!(out, "no login found")?;
-        return Ok(1);
-    }
-    writeln!(out, "logged out of {provider}: {}", gone.join(", "))?;
+    let gone = here.accounts.log_out(&here.loaded, args.provider.as_deref(), args.label.as_deref())?;
+    writeln!(out, "{}", gone.words())?;
     Ok(0)
-}
-
-fn kept(here: &Here) -> Result<Vec<KeyStatus>> {
-    let all = here.accounts.status(&here.loaded)?;
-    Ok(all.into_iter().filter(|key| matches!(key.place.as_str(), "auth.json" | "keyring")).collect())
 }
 
 /// Runs `hermes auth`: 0 done, 1 failed.

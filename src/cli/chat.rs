@@ -97,6 +97,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let mut model = Model::new(config, look, keymap, (0, 0), base.cwd.display().to_string(), now);
     model.demo = args.demo;
     model.home = home.display().to_string();
+    model.sign_ins = crate::runtime::accounts::offered(&base.loaded.config);
     model.tool_words = Arc::new(words());
     let broken = base
         .loaded

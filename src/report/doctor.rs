@@ -237,7 +237,7 @@ fn logins(loaded: &Loaded, accounts: &Accounts) -> Option<Row> {
             return Some(Row::fail("logins", what, remedy));
         }
     };
-    let kept: Vec<_> = all.iter().filter(|key| matches!(key.place.as_str(), "auth.json" | "keyring")).collect();
+    let kept: Vec<_> = all.iter().filter(|key| key.is_kept()).collect();
     let over = kept.iter().find(|key| key.state == KeyState::Over);
     let names = kept.iter().map(|key| format!("{} ({})", key.provider, key.label)).collect::<Vec<_>>().join(", ");
     match over {

@@ -42,6 +42,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
+        LoadRequest::LogOut { provider } => LoadReply::LoggedOut(super::accounts::log_out(&context, provider).await),
         LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
         LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts).await),
         LoadRequest::Appearance { skin, theme, save } => look(context, skin, theme, save).await,
