@@ -14,11 +14,11 @@ pub enum AccountError {
     #[error("cannot read {}: {why}; check its permissions", .path.display())]
     Read { path: PathBuf, why: String },
     #[error(
-        "{provider} has no sign-in; `hermes auth add {provider}` takes a key, and `accounts.{provider}` in config.yaml a server of your own"
+        "{provider} has no sign-in; `hermes auth add {provider}` takes a key, and `accounts.{provider}` in config.yaml sets up your own server"
     )]
     NoFlow { provider: String },
     #[error(
-        "signing in to {provider} needs a client of your own: {register}; then run `hermes config set accounts.{provider}.client_id ID`"
+        "signing in to {provider} needs your own OAuth client: {register}; then run `hermes config set accounts.{provider}.client_id ID`"
     )]
     NoClient { provider: String, register: String },
     #[error("accounts.{provider}.{field} is not set; run `hermes config set accounts.{provider}.{field} {example}`")]

@@ -134,7 +134,8 @@ impl SignIn {
                 return Err(AccountError::Unset { provider: provider(), field, example: "https://…" });
             }
             // A token in the clear is anybody's.
-            if !url.starts_with("https://") && !(url.starts_with("http://") && http::is_loopback(url)) {
+            let is_here = url.starts_with("http://") && http::is_loopback(url);
+            if !url.starts_with("https://") && !is_here {
                 return Err(AccountError::NotSafe { provider: provider(), field, url: url.clone() });
             }
         }

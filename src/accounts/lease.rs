@@ -26,6 +26,20 @@ pub enum LeaseError {
     Account(AccountError),
 }
 
+impl LeaseError {
+    /// Whether a call may go out with the key that the endpoint has, or without any.
+    pub fn says_nothing_of(&self, endpoint: &Endpoint) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::AllRest { .. } => false,
+            Self::Account(error) => {
+                let unread = matches!(error, AccountError::Damaged { .. } | AccountError::Read { .. });
+                unread && (!endpoint.key.is_empty() || endpoint.local)
+            }
+        }
+    }
+}
+
 impl From<AccountError> for LeaseError {
     fn from(error: AccountError) -> Self {
         Self::Account(error)
@@ -69,6 +83,13 @@ impl Accounts {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Whether a key of the pool could be lent now. Reads a file of a few lines.
+    pub(super) fn is_any_free(&self, loaded: &Loaded, pool: &str) -> bool {
+        let Ok(pools) = self.0.file.read() else { return false };
+        let all = self.candidates(loaded, &pools, pool);
+        all.iter().any(|entry| pool::standing(entry, super::now()) == pool::Standing::Free)
     }
 
     /// Chooses and unlocks one. Blocks.
@@ -144,10 +165,10 @@ impl Accounts {
                 // The old renewal token is worth nothing from here on: what is written now must not be lost.
                 blocking(move || {
                     let mut kept = entry.clone();
-                    if kept.keyring {
-                        if let Some(note) = this.lock_away(&with.config, &name, &mut kept) {
-                            tracing::warn!("{note}");
-                        }
+                    if kept.keyring
+                        && let Some(note) = this.lock_away(&with.config, &name, &mut kept)
+                    {
+                        tracing::warn!("{note}");
                     }
                     this.write_entry(&held, &name, kept)?;
                     Ok(entry)

@@ -74,9 +74,12 @@ impl Visit {
         tokio::pin!(pasted);
         let code = loop {
             let came = tokio::select! {
-                came = self.door.visited() => came.map_err(|why| match why.contains("access_denied") {
-                    true => AccountError::Denied { provider: flow.name().to_owned() },
-                    false => AccountError::Door(why),
+                came = self.door.visited() => came.map_err(|why| {
+                    if why.contains("access_denied") {
+                        AccountError::Denied { provider: flow.name().to_owned() }
+                    } else {
+                        AccountError::Door(why)
+                    }
                 })?,
                 came = &mut pasted => {
                     break self.code(flow, &came)?;

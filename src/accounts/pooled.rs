@@ -7,10 +7,11 @@ use super::status::clock;
 use crate::config::Loaded;
 use crate::llm::endpoint::{Endpoint, Secret};
 use crate::llm::http::Http;
+use crate::llm::providers::Dialect;
 use crate::llm::{self, Delta, ErrorKind, ModelInfo, NextKey, Provider, ProviderError, Reply, Request};
 use crate::lock::lock;
 use futures::future::BoxFuture;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -21,33 +22,17 @@ struct Pooled {
     pool: String,
     http: Http,
     info: ModelInfo,
-    memory: Mutex<Memory>,
-}
-
-/// What the last call left.
-#[derive(Default)]
-struct Memory {
-    /// This key was limited: the same once more.
-    again: Option<String>,
-    /// This login was renewed because the server refused it: once.
-    renewed: Option<String>,
 }
 
 impl Accounts {
-    /// The model at an endpoint. Its calls take turns with the keys of its pool, where there is one: more than one variable,
-    /// or something that is kept.
+    /// The model at an endpoint. Its calls take the keys of its pool in turn: what is kept by the time of a call counts, so a
+    /// login in another window does, too.
     pub fn connect(&self, loaded: &Arc<Loaded>, endpoint: Endpoint, http: Http, info: ModelInfo) -> Arc<dyn Provider> {
-        let Some(pool) = endpoint.pool.clone().filter(|pool| self.is_pool(loaded, pool)) else {
+        let Some(pool) = endpoint.pool.clone().filter(|_| endpoint.dialect != Dialect::Scripted) else {
             return llm::connect(endpoint, http, info);
         };
         let (accounts, loaded) = (self.clone(), Arc::clone(loaded));
-        Arc::new(Pooled { accounts, loaded, endpoint, pool, http, info, memory: Mutex::default() })
-    }
-
-    fn is_pool(&self, loaded: &Loaded, pool: &str) -> bool {
-        let Ok(pools) = self.0.file.read() else { return false };
-        let all = self.candidates(loaded, &pools, pool);
-        all.len() > 1 || all.iter().any(|entry| entry.variable().is_none())
+        Arc::new(Pooled { accounts, loaded, endpoint, pool, http, info })
     }
 }
 
@@ -59,13 +44,21 @@ impl Provider for Pooled {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
         Box::pin(async move {
-            let prefer = lock(&self.memory).again.clone();
+            let prefer = lock(&self.accounts.0.again).get(&self.pool).cloned();
             let leased = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(self.error(ErrorKind::Cancelled, "stopped".into(), NextKey::Unchanged)),
                 leased = self.accounts.lease(&self.loaded, &self.pool, prefer.as_deref()) => leased,
             };
-            let lease = leased.map_err(|error| self.without(error))?;
+            let lease = match leased {
+                Ok(lease) => lease,
+                // It needs none, or the file can't be read and a variable has one.
+                Err(error) if error.says_nothing_of(&self.endpoint) => {
+                    let plain = llm::connect(self.endpoint.clone(), self.http.clone(), self.info.clone());
+                    return plain.stream(request, sink, cancel).await;
+                }
+                Err(error) => return Err(self.without(error)),
+            };
             let mut endpoint = self.endpoint.clone();
             endpoint.key = Secret::new(lease.entry.access_token.clone());
             endpoint.key_source = self.source(&lease);
@@ -112,7 +105,7 @@ impl Pooled {
                 self.error(ErrorKind::RateLimit, message, NextKey::AllRest)
             }
             LeaseError::Empty => {
-                let message = format!("{name} has no key any more; run `hermes login {}`", self.endpoint.provider);
+                let message = format!("{name} needs a key; run `hermes auth add {}`", self.endpoint.provider);
                 self.error(ErrorKind::Auth, message, NextKey::AllRest)
             }
             LeaseError::Account(error) => {
@@ -126,7 +119,7 @@ impl Pooled {
     }
 
     async fn worked(&self, lease: Lease) {
-        *lock(&self.memory) = Memory::default();
+        lock(&self.accounts.0.again).remove(&self.pool);
         let counts = self.loaded.config.credential_pool_strategies.values().any(|word| word == "least_used");
         let was_marked = !matches!(lease.entry.last_status.as_str(), "" | "ok");
         if !counts && !was_marked {
@@ -142,16 +135,18 @@ impl Pooled {
     async fn failed(&self, lease: Lease, mut error: ProviderError) -> ProviderError {
         let entry = &lease.entry;
         if error.kind == ErrorKind::Auth && entry.is_login() && error.status == Some(401) {
-            let first = lock(&self.memory).renewed.replace(entry.id.clone()).as_ref() != Some(&entry.id);
-            if first {
+            // A token that a renewal just gave and that is refused all the same is not renewed again.
+            let is_fresh = lock(&self.accounts.0.renewed).get(&entry.id) == Some(&entry.access_token);
+            if !is_fresh {
                 match self.accounts.renew(&self.loaded, &self.pool, entry, true).await {
-                    Ok(_) => {
+                    Ok(renewed) => {
+                        lock(&self.accounts.0.renewed).insert(renewed.id, renewed.access_token);
                         error.next_key = NextKey::Ready;
                         return error;
                     }
                     Err(why @ super::AccountError::Revoked { .. }) => {
                         error.message = why.to_string();
-                        error.next_key = self.offer(lease.of).await;
+                        error.next_key = self.offer(lease.of);
                         return error;
                     }
                     Err(why) => error.message = why.to_string(),
@@ -162,15 +157,15 @@ impl Pooled {
             // The only key: what was always done after such a failure is right.
             return error;
         }
-        let again = lock(&self.memory).again.take().as_ref() == Some(&entry.id);
+        let again = lock(&self.accounts.0.again).remove(&self.pool).as_ref() == Some(&entry.id);
         let now = super::now();
         match pool::fate(error.kind, error.status, error.reset_after, again, now) {
             Fate::Unchanged => {}
-            Fate::Again => lock(&self.memory).again = Some(entry.id.clone()),
+            Fate::Again => drop(lock(&self.accounts.0.again).insert(self.pool.clone(), entry.id.clone())),
             Fate::Rests(until) => {
                 let (status, message) = (error.status, error.message.clone());
                 self.note(&lease, move |entry| entry.mark("exhausted", status, &message, Some(until), now)).await;
-                error.next_key = self.offer(lease.of).await;
+                error.next_key = self.offer(lease.of);
                 error.message = format!("{}; {} rests until {}", error.message, self.source(&lease), clock(until, now));
                 if error.next_key == NextKey::AllRest
                     && let Err(rest) = self.accounts.lease(&self.loaded, &self.pool, None).await
@@ -183,12 +178,8 @@ impl Pooled {
     }
 
     /// Whether another key can be used now.
-    async fn offer(&self, of: usize) -> NextKey {
-        if of > 1 && self.accounts.lease(&self.loaded, &self.pool, None).await.is_ok() {
-            NextKey::Ready
-        } else {
-            NextKey::AllRest
-        }
+    fn offer(&self, of: usize) -> NextKey {
+        if of > 1 && self.accounts.is_any_free(&self.loaded, &self.pool) { NextKey::Ready } else { NextKey::AllRest }
     }
 
     /// Writes down what became of a key, so that other programs know.

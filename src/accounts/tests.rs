@@ -97,7 +97,7 @@ async fn a_code_that_expires_and_one_that_is_denied_say_so() {
     bench.portal.answer(&["authorization_pending", "access_denied"]);
     assert_eq!(code(&bench).await, Err(AccountError::Denied { provider: provider() }));
     // A server that never says so: the code's own time counts.
-    bench.portal.answer(&["authorization_pending"; 64]).code_life(1);
+    bench.portal.answer(&["authorization_pending"; 50_000]).code_life(1);
     assert_eq!(code(&bench).await, Err(AccountError::Expired { provider: provider() }));
 }
 

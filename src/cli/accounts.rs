@@ -150,7 +150,7 @@ fn asks_yes(program: &str) -> bool {
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Shows what the person has to do.
+/// Shows what has to be done.
 fn show(step: Step, no_browser: bool) {
     let mut err = io::stderr();
     let (address, paste) = match &step {

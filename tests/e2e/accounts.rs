@@ -1,7 +1,7 @@
 //! Signing in without a key, and several keys for one provider, through the built program.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Mock, Portal, Step};
+use crate::harness::{Home, Mock, Portal, Step, Term};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -39,7 +39,8 @@ fn a_person_signs_in_lists_uses_and_signs_out() {
     let gone = home.run(&["logout"]);
     assert!(out(&gone).contains("logged out of nous"), "{}{}", out(&gone), err(&gone));
     assert!(!std::fs::read_to_string(&file).unwrap().contains("access-token"));
-    assert!(!home.run(&["-p", "hi"]).status.success());
+    home.run(&["-p", "hi"]);
+    assert_eq!(mock.keys().last().unwrap(), "", "nothing is left of it");
 }
 
 #[test]
@@ -169,4 +170,74 @@ fn fallbacks_are_listed_added_and_removed() {
     assert!(run(&["list", "--json"]).1.contains(r#""provider":"groq""#));
     assert!(run(&["clear"]).0);
     assert!(run(&["list"]).1.contains("no fallback models"));
+}
+
+#[test]
+fn on_the_screen_a_code_leads_to_the_models_of_the_provider() {
+    let (portal, mock) = (Portal::start(), Mock::start(vec![Step::Text("an answer".into())]));
+    portal.answer(&["authorization_pending"; 500]);
+    let mut home = Home::empty();
+    home.set("NOUS_BASE_URL", &format!("{}/v1", mock.url()));
+    home.config(&portal.config("nous", "device"));
+    let mut term = Term::start(&home, &[]);
+    term.wait("Without an account").gone("looking for keys");
+    term.send("/login nous\r").wait("without a key");
+    term.send("\r").wait("Sign in to Nous Portal").wait("WXYZ-1234").wait("https://portal.example/device").wait("left");
+    // Left, and begun again.
+    term.send("\x1b").gone("WXYZ-1234");
+    term.send("/login nous\r").wait("without a key");
+    term.send("\r").wait("WXYZ-1234");
+    portal.answer(&[]);
+    term.wait("signed in to nous").wait("mock-model");
+    term.send("\r").gone("Welcome");
+    term.send("hello\r").wait("an answer");
+    assert_eq!(mock.keys(), ["Bearer access-token-1"]);
+    assert!(!String::from_utf8_lossy(&term.raw()).contains("access-token"));
+    term.send("/usage\r").wait("Keys and logins").wait("auth.json");
+    term.send("\x1b").gone("Keys and logins");
+    term.send("/logout\r").wait("logged out of nous");
+}
+
+/// A login of the portal that ends in a minute, as another program kept it.
+fn keep_old_login(home: &Home, portal: &Portal) {
+    let (access, renewal) = portal.grant();
+    let soon = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64 + 60_000;
+    let entry = serde_json::json!({
+        "id": "abc123", "label": "default", "auth_type": "oauth", "priority": 0, "source": "manual:device_code",
+        "access_token": access, "refresh_token": renewal, "expires_at_ms": soon, "request_count": 0,
+    });
+    let file = serde_json::json!({"version": 1, "credential_pool": {"nous": [entry]}});
+    std::fs::write(home.hermes().join("auth.json"), file.to_string()).unwrap();
+}
+
+#[test]
+fn programs_that_renew_at_the_same_time_lose_no_token() {
+    let (portal, mock) = (Portal::start(), Mock::start(vec![]));
+    let home = home(&portal, &mock, "");
+    keep_old_login(&home, &portal);
+    let all: Vec<_> = (0..3).map(|_| home.command(&["-p", "hi"]).spawn().unwrap()).collect();
+    for one in all {
+        let done = one.wait_with_output().unwrap();
+        assert!(done.status.success(), "{}{}", out(&done), err(&done));
+    }
+    // A renewal token that came twice would have ended them all.
+    assert_eq!(portal.granted(), 2);
+    assert_eq!(mock.keys(), ["Bearer access-token-2"; 3]);
+    assert_eq!(auth(&home)["credential_pool"]["nous"][0]["refresh_token"], "renewal-token-2");
+}
+
+#[test]
+fn a_damaged_file_is_named_and_keys_of_the_environment_go_on() {
+    let (portal, mock) = (Portal::start(), Mock::start(vec![]));
+    let mut home = home(&portal, &mock, "");
+    let file = home.hermes().join("auth.json");
+    std::fs::write(&file, "{\"credential_pool\": ").unwrap();
+    let without = home.run(&["-p", "hi", "-m", "openrouter:any-model"]);
+    let said = out(&without) + &err(&without);
+    assert!(!without.status.success() && said.contains("auth.json is damaged"), "{said}");
+    assert!(!home.run(&["login", "nous", "--no-browser"]).status.success());
+    assert!(portal.forms("/device").is_empty(), "nobody was sent to type a code");
+    home.set("NOUS_API_KEY", "a-key-of-the-environment");
+    assert!(home.run(&["-p", "hi"]).status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"credential_pool\": ");
 }

@@ -222,9 +222,8 @@ async fn keys(State(facts): Shared, Json(asked): Json<Value>) -> Response {
     let form: Fields =
         asked.as_object().unwrap().iter().map(|(k, v)| (k.clone(), v.as_str().unwrap().into())).collect();
     let proven = proves(&facts.lock().unwrap().challenge, &form);
-    match proven {
-        true => Json(json!({"key": "sk-or-v1-from-the-portal"})).into_response(),
-        false => (StatusCode::FORBIDDEN, Json(json!({"error": {"message": "Invalid code or code_verifier"}})))
-            .into_response(),
+    if proven {
+        return Json(json!({"key": "sk-or-v1-from-the-portal"})).into_response();
     }
+    (StatusCode::FORBIDDEN, Json(json!({"error": {"message": "Invalid code or code_verifier"}}))).into_response()
 }

@@ -165,7 +165,7 @@ pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
     };
     let offers = model.sign_ins.iter().map(|row| PickItem {
         label: row.title.clone(),
-        detail: if row.missing.is_empty() { "without a key".into() } else { "needs a client of your own".into() },
+        detail: if row.missing.is_empty() { "without a key".into() } else { "needs your own client".into() },
         value: format!("{WITHOUT_KEY}{}", row.provider),
         group: "Sign in".into(),
         ..PickItem::default()

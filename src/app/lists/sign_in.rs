@@ -23,9 +23,9 @@ pub fn begin(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
 }
 
 fn modal<'a>(model: &'a mut Model, provider: &str) -> Option<&'a mut SignInModal> {
-    model.tab.modals.iter_mut().find_map(|modal| match modal {
-        Modal::SignIn(state) if state.provider == provider => Some(&mut **state),
-        _ => None,
+    model.tab.modals.iter_mut().find_map(|modal| {
+        let Modal::SignIn(state) = modal else { return None };
+        (state.provider == provider).then_some(&mut **state)
     })
 }
 

@@ -90,7 +90,7 @@ pub const KEYS: &[KeySpec] = &[
         "which of several keys of a provider is used; `hermes auth list` shows them",
     ),
     key("accounts.keyring", Choice(KEYRINGS), Never, "where tokens are kept: `docs/MODELS.md`"),
-    key("accounts.*.flow", Choice(FLOWS), Never, "how you sign in to a server of your own"),
+    key("accounts.*.flow", Choice(FLOWS), Never, "how you sign in to your own server"),
     key("accounts.*.client_id", Text, Never, "OAuth client that you registered with this provider"),
     key("accounts.*.client_secret", Secret, Never, "its secret, if the provider gave one; prefer `${NAME}`"),
     key("accounts.*.device_url", Text, Never, "address that gives device codes"),

@@ -23,7 +23,7 @@ pub fn draw(model: &Model, state: &SignInModal, paint: &mut Paint<'_>, area: Rec
     };
     let (enter, leave) = (hint::here(model, Action::Accept), hint::here(model, Action::Close));
     let copy = hint::here(model, Action::CopyAddress);
-    let opens = [(enter.clone(), "opens the browser"), (copy, "copies the address"), (leave.clone(), "cancels")];
+    let opens = [(enter.clone(), "opens it"), (copy, "copies it"), (leave.clone(), "cancels")];
     let (foot, qr): (String, &[String]) = match &state.stage {
         SignInStage::Asking => {
             say("asking for a code…", Role::Dim);
@@ -56,7 +56,10 @@ pub fn draw(model: &Model, state: &SignInModal, paint: &mut Paint<'_>, area: Rec
     let fits = wide > 0 && wide <= usize::from(columns) && rows.len() + 1 + qr.len() <= room;
     if fits {
         rows.push(Line::default());
-        rows.extend(qr.iter().map(|line| Line::plain(line.as_str(), Role::Text)));
+        let dark = paint.theme.dark;
+        rows.extend(qr.iter().map(|line| {
+            Line::plain(if dark { line.clone() } else { line.chars().map(other_half).collect() }, Role::Text)
+        }));
     }
     let title = format!("Sign in to {}", state.title);
     let frame = Frame { title: &title, foot: &foot, ..Frame::default() };
@@ -65,6 +68,16 @@ pub fn draw(model: &Model, state: &SignInModal, paint: &mut Paint<'_>, area: Rec
         paint.line(row(place, index as u16 + 1), line);
     }
     None
+}
+
+/// What is drawn is light: where text is dark, the other half of each cell is drawn.
+fn other_half(cell: char) -> char {
+    match cell {
+        '█' => ' ',
+        '▀' => '▄',
+        '▄' => '▀',
+        _ => '█',
+    }
 }
 
 /// The time that is left.
