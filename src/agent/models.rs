@@ -70,9 +70,7 @@ impl Models {
         }
         let endpoint = match fallback.checked_sub(1).and_then(|n| self.endpoints().into_iter().nth(n)) {
             Some(endpoint) => endpoint,
-            None => {
-                endpoint::resolve(&self.loaded.config, &|name: &str| self.loaded.env(name).map(str::to_owned), choice)?
-            }
+            None => self.resolve(choice)?,
         };
         let info = self.info(&endpoint);
         Ok(self.connect(endpoint, info))
@@ -92,9 +90,7 @@ impl Models {
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
     /// is nothing to ask: another kind of server, or the configuration names the window.
     pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
-        let endpoint =
-            endpoint::resolve(&self.loaded.config, &|name: &str| self.loaded.env(name).map(str::to_owned), choice)
-                .ok()?;
+        let endpoint = self.resolve(choice).ok()?;
         if self.script.is_some() || !endpoint.local || endpoint.context.is_some() {
             return None;
         }

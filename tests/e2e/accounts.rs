@@ -241,3 +241,18 @@ fn a_damaged_file_is_named_and_keys_of_the_environment_go_on() {
     assert!(home.run(&["-p", "hi"]).status.success());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"credential_pool\": ");
 }
+
+#[test]
+fn a_typed_key_shows_as_dots_and_the_terminal_is_as_before() {
+    let home = Home::empty();
+    let mut term = Term::start(&home, &["auth", "add", "groq", "--label", "mine"]);
+    term.wait("Key for groq:");
+    term.send("gsk-typed-by-hand\x7fd\r").wait("stored the key \"mine\" of groq");
+    assert!(term.text().contains("•••") && !term.text().contains("gsk-typed"), "{}", term.text());
+    assert_eq!(term.ended(), 0);
+    assert_eq!(auth(&home)["credential_pool"]["groq"][0]["access_token"], "gsk-typed-by-hand");
+    let mut term = Term::start(&home, &["auth", "add", "groq"]);
+    term.wait("Key for groq:");
+    term.send("gsk-other\x03").wait("cancelled; nothing was stored");
+    assert_eq!(term.ended(), 1);
+}

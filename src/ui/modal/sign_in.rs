@@ -40,7 +40,7 @@ pub fn draw(model: &Model, state: &SignInModal, paint: &mut Paint<'_>, area: Rec
         SignInStage::Browser(visit) => {
             say("Sign in in your browser at", Role::Text);
             say(&visit.address, Role::Accent);
-            say("It comes back by itself. Browser on another machine? Paste the address it ends at.", Role::Text);
+            say("It comes back on its own. Browser on another machine? Paste the address it ends at.", Role::Text);
             say(&left(visit, model.now), Role::Dim);
             (hint::list(&opens), &[])
         }
