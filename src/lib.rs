@@ -4,6 +4,7 @@
 //! *core* (`app`, `agent::turn`, `policy`, `text`), *adapters* (`llm`, `exec`, `store`, `tools`, `context`, `term`,
 //! `config`) and *shell* (`runtime`, `agent::runner`, `ui`, `cli`).
 
+pub mod accounts;
 pub mod agent;
 pub mod app;
 pub mod backends;

@@ -76,7 +76,12 @@ impl World {
         let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
         let deps = Deps {
             newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
-            models: Models::new(Arc::clone(&loaded), &paths).scripted(model),
+            models: Models::new(
+                Arc::clone(&loaded),
+                &paths,
+                hermes::accounts::Accounts::new(&paths, Default::default()),
+            )
+            .scripted(model),
             loaded,
             policy,
             sources: Arc::new(sources),

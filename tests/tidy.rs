@@ -23,6 +23,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "exec" => &["exec", "config", "fs"],
         "store" => &["store", "config", "fs"],
         "llm" => &["llm", "config", "fs"],
+        "accounts" => &["accounts", "exec", "llm", "config", "fs"],
         "context" => &["context", "config", "fs"],
         "local" => &["local", "exec", "llm", "config", "fs"],
         "backends" => &["backends", "exec", "config", "fs"],
@@ -30,25 +31,26 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "mcp" => &["mcp", "exec", "store", "llm", "context", "config", "tools::spec", "fs"],
         "plugins" => &["plugins", "tools::spec", "tools::hook", "exec", "store", "llm", "context", "config", "fs"],
         "agent" => {
-            &["agent", "local", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config", "fs"]
+            &["agent", "accounts", "local", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config", "fs"]
         }
         "report" => &[
-            "report", "mcp", "plugins", "tools", "backends", "exec", "store", "local", "llm", "context", "config", "fs",
+            "report", "accounts", "mcp", "plugins", "tools", "backends", "exec", "store", "local", "llm", "context", "config",
+            "fs",
         ],
         "app" => &["app", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "exec", "llm"],
         "engine" => &[
-            "engine", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "local", "llm", "context",
+            "engine", "accounts", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "local", "llm", "context",
             "config", "fs",
         ],
         // Both put the rooms together; they meet where `cli` starts the screen.
         "runtime" => &[
-            "runtime", "app", "ui", "term", "engine", "report", "agent", "tools", "plugins", "mcp", "backends", "exec",
-            "store", "local", "llm", "context", "config", "fs",
+            "runtime", "app", "ui", "term", "engine", "report", "accounts", "agent", "tools", "plugins", "mcp",
+            "backends", "exec", "store", "local", "llm", "context", "config", "fs",
         ],
         "cli" => &[
-            "cli", "runtime", "app", "term", "engine", "report", "agent", "tools", "plugins", "mcp", "backends",
-            "exec", "store", "local", "llm", "context", "config", "fs",
+            "cli", "runtime", "app", "term", "engine", "report", "accounts", "agent", "tools", "plugins", "mcp",
+            "backends", "exec", "store", "local", "llm", "context", "config", "fs",
         ],
         "main" => &["cli"],
         "lib" => &[],
@@ -216,6 +218,8 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/child/piped.rs", "servers and plugins, which a person named and trusted"),
     ("exec/child/repo.rs", "git, which only reads and runs nothing that a repository names"),
     ("exec/child/browse.rs", "opens the page of a login that a person began"),
+    ("accounts/keyring.rs", "the system's keyring, with fixed words; a secret goes in by standard input"),
+    ("accounts/helper.rs", "a program that the person said may be asked for its token; fixed words of a table"),
     ("exec/askpass/probe.rs", "whether sudo wants a password, before a line that has it; fixed words"),
     ("exec/process/login.rs", "the person's login shell, for its variables"),
     ("runtime/images.rs", "the clipboard's picture, fixed words"),

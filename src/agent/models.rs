@@ -1,5 +1,6 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
+use crate::accounts::{Accounts, Known};
 use crate::config::SmallProfile;
 use crate::config::load::Loaded;
 use crate::config::paths::Paths;
@@ -26,6 +27,7 @@ pub struct Profile {
 #[derive(Clone)]
 pub struct Models {
     loaded: Arc<Loaded>,
+    accounts: Accounts,
     /// Lists of models are cached here.
     cache: PathBuf,
     http: Http,
@@ -36,10 +38,10 @@ pub struct Models {
 }
 
 impl Models {
-    /// Over a loaded configuration and the folders of its home.
-    pub fn new(loaded: Arc<Loaded>, paths: &Paths) -> Self {
+    /// Over a loaded configuration, the folders of its home and its accounts.
+    pub fn new(loaded: Arc<Loaded>, paths: &Paths, accounts: Accounts) -> Self {
         let local = Local::new(&paths.home, &loaded.config.models, loaded.env("PATH").unwrap_or_default());
-        Self { loaded, cache: paths.cache(), http: http::client(), local, script: None }
+        Self { loaded, accounts, cache: paths.cache(), http: http::client(), local, script: None }
     }
 
     /// Models of this computer.
@@ -64,7 +66,33 @@ impl Models {
     }
 
     fn endpoints(&self) -> Vec<endpoint::Endpoint> {
-        endpoint::fallbacks(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned))
+        endpoint::fallbacks(&self.loaded.config, &self.known())
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known { loaded: &self.loaded, accounts: &self.accounts }
+    }
+
+    fn resolve(&self, choice: Option<&str>) -> Result<endpoint::Endpoint, SetupError> {
+        endpoint::resolve(&self.loaded.config, &self.known(), choice).map_err(|error| match self.accounts.trouble() {
+            // A login may be there that nobody can read.
+            Some(trouble) => SetupError::Accounts(format!("{error}; and {trouble}")),
+            None => error,
+        })
+    }
+
+    fn connect(&self, endpoint: endpoint::Endpoint, info: ModelInfo) -> Arc<dyn Provider> {
+        let guided = self.profile_of(&endpoint).guided;
+        let plain = self.plain(endpoint, info);
+        if guided { Arc::new(Guided::new(plain)) } else { plain }
+    }
+
+    /// The model as it is, whatever was measured.
+    fn plain(&self, endpoint: endpoint::Endpoint, info: ModelInfo) -> Arc<dyn Provider> {
+        if endpoint.is_served() {
+            return self.local.provider(endpoint, info);
+        }
+        self.accounts.connect(&self.loaded, endpoint, self.http.clone(), info)
     }
 
     /// The chosen model (`None`: the configured one) or the n-th fallback.
@@ -74,9 +102,10 @@ impl Models {
         }
         let endpoint = match fallback.checked_sub(1).and_then(|n| self.endpoints().into_iter().nth(n)) {
             Some(endpoint) => endpoint,
-            None => endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice)?,
+            None => self.resolve(choice)?,
         };
-        Ok(self.connect(endpoint))
+        let info = self.info(&endpoint);
+        Ok(self.connect(endpoint, info))
     }
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
@@ -84,22 +113,22 @@ impl Models {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::auxiliary(&self.loaded.config, &env, &self.loaded.config.auxiliary.approval, choice)?;
-        Ok(self.connect(endpoint))
+        let own = &self.loaded.config.auxiliary.approval;
+        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice)?;
+        let info = self.info(&endpoint);
+        Ok(self.connect(endpoint, info))
     }
 
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
     /// is nothing to ask: another kind of server, or the configuration names the window.
     pub async fn asked(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
-        let endpoint =
-            endpoint::resolve(&self.loaded.config, &|name| self.loaded.env(name).map(str::to_owned), choice).ok()?;
+        let endpoint = self.resolve(choice).ok()?;
         if self.script.is_some() || !endpoint.local || endpoint.is_served() || endpoint.context.is_some() {
             return None;
         }
         let info = self.info(&endpoint);
         let info = llm::local::refine(&self.http, &endpoint, info).await;
-        Some(llm::connect(endpoint, self.http.clone(), info))
+        Some(self.connect(endpoint, info))
     }
 
     /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known. A provider
@@ -110,21 +139,22 @@ impl Models {
         if self.script.is_some() || offline {
             return None;
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
+        let endpoint = self.resolve(choice).ok()?;
         if endpoint.is_served() {
             return None;
         }
+        let keyed = self.accounts.unlock(&self.loaded, endpoint.clone()).await;
         let mut tries = 0;
         loop {
-            match catalog::refresh_daily(&endpoint, &self.http, &self.cache).await {
+            match catalog::refresh_daily(&keyed, &self.http, &self.cache).await {
                 Refreshed::New => break,
                 Refreshed::No => return None,
                 Refreshed::Failed => tokio::time::sleep(catalog::again_after(tries)).await,
             }
             tries += 1;
         }
-        Some(self.connect(endpoint))
+        let info = self.info(&endpoint);
+        Some(self.connect(endpoint, info))
     }
 
     /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
@@ -133,16 +163,14 @@ impl Models {
         if self.script.is_some() {
             return;
         }
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        if let Ok(endpoint) = endpoint::resolve(&self.loaded.config, &env, choice) {
+        if let Ok(endpoint) = self.resolve(choice) {
             let _ = self.http.to(&endpoint.url());
         }
     }
 
     /// How much the chosen model can be asked: by what was measured, and the configuration. Blocks for a small file.
     pub fn profile(&self, choice: Option<&str>) -> Profile {
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        match endpoint::resolve(&self.loaded.config, &env, choice) {
+        match self.resolve(choice) {
             Ok(endpoint) if self.script.is_none() => self.profile_of(&endpoint),
             _ => Profile::default(),
         }
@@ -161,34 +189,18 @@ impl Models {
         }
     }
 
-    fn connect(&self, endpoint: endpoint::Endpoint) -> Arc<dyn Provider> {
-        let guided = self.profile_of(&endpoint).guided;
-        let plain = self.plain(endpoint);
-        if guided { Arc::new(Guided::new(plain)) } else { plain }
-    }
-
-    /// The model as it is, whatever was measured.
-    fn plain(&self, endpoint: endpoint::Endpoint) -> Arc<dyn Provider> {
-        let info = self.info(&endpoint);
-        if endpoint.is_served() {
-            let info = self.local.known(&endpoint.model, info);
-            return self.local.provider(endpoint, info);
-        }
-        llm::connect(endpoint, self.http.clone(), info)
-    }
-
-    /// Tests the chosen model with two short requests, and keeps what was found.
+    /// Tests the chosen model with two short requests, and keeps what was found: with the id of its provider.
     ///
     /// # Errors
     /// It can't be set up, or does not answer: for the person.
     pub async fn test(&self, choice: Option<&str>) -> Result<(String, Ability), String> {
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).map_err(|error| error.to_string())?;
-        let mut provider = self.plain(endpoint.clone());
-        if let Some(asked) = self.asked(choice).await {
-            provider = asked;
+        let endpoint = self.resolve(choice).map_err(|error| error.to_string())?;
+        let mut info = self.info(&endpoint);
+        if endpoint.local && !endpoint.is_served() {
+            info = llm::local::refine(&self.http, &endpoint, info).await;
         }
-        let mut ability = llm::self_test::run(&*provider, super::now()).await.map_err(|error| error.message)?;
+        let model = self.plain(endpoint.clone(), info);
+        let mut ability = llm::self_test::run(&*model, super::now()).await.map_err(|error| error.message)?;
         ability.grammar = endpoint.is_served() || endpoint.provider == "llamacpp";
         if let Err(error) = Abilities::new(&self.cache).keep(&endpoint, ability.clone()) {
             tracing::warn!("{error}");
@@ -198,12 +210,11 @@ impl Models {
 
     /// What was measured of the chosen model.
     pub fn ability(&self, choice: Option<&str>) -> Option<Ability> {
-        let env = |name: &str| self.loaded.env(name).map(str::to_owned);
-        let endpoint = endpoint::resolve(&self.loaded.config, &env, choice).ok()?;
-        Abilities::new(&self.cache).of(&endpoint)
+        Abilities::new(&self.cache).of(&self.resolve(choice).ok()?)
     }
 
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {
-        catalog::model_info(endpoint, &self.loaded.config, Some(&self.cache))
+        let info = catalog::model_info(endpoint, &self.loaded.config, Some(&self.cache));
+        if endpoint.is_served() { self.local.known(&endpoint.model, info) } else { info }
     }
 }

@@ -1,6 +1,6 @@
 //! What follows a failed model call, by the class of its error. Pure.
 
-use crate::llm::ErrorKind;
+use crate::llm::{ErrorKind, NextKey};
 use std::time::Duration;
 
 /// What to do next.
@@ -10,6 +10,8 @@ pub enum Verdict {
     Wait(Duration),
     /// Make the context smaller and try again.
     Trim,
+    /// Call at once, with what the pool of keys offers now.
+    NextKey,
     /// Go on with the next fallback model, or give up when there is none.
     NextModel,
     GiveUp,
@@ -22,9 +24,33 @@ const CAP: Duration = Duration::from_secs(60);
 /// The longest wait that a provider may ask for.
 const RETRY_AFTER_CAP: Duration = Duration::from_secs(600);
 
-/// Decides after failure number `failures` (from 1) of at most `retries` repeats. `dice` (0 to 99) places the wait in
-/// a jitter window of half its length, so that many clients do not return at once.
-pub fn decide(kind: ErrorKind, failures: u32, retries: u32, retry_after: Option<Duration>, dice: u8) -> Verdict {
+/// What is known of a failed call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: ErrorKind,
+    /// How long the provider wants us to wait.
+    pub retry_after: Option<Duration>,
+    pub next_key: NextKey,
+    /// 0 to 99: places the wait in a jitter window of half its length, so that many clients do not return at once.
+    pub dice: u8,
+}
+
+impl Failure {
+    /// One of this class, with nothing else known.
+    pub fn of(kind: ErrorKind) -> Self {
+        Self { kind, retry_after: None, next_key: NextKey::Unchanged, dice: 0 }
+    }
+}
+
+/// Decides after failure number `failures` (from 1) of at most `retries` repeats.
+pub fn decide(failure: &Failure, failures: u32, retries: u32) -> Verdict {
+    let Failure { kind, retry_after, next_key, dice } = *failure;
+    match next_key {
+        // Bounded: each time a key rests, or was renewed for the only time.
+        NextKey::Ready => return Verdict::NextKey,
+        NextKey::AllRest => return Verdict::NextModel,
+        NextKey::Unchanged => {}
+    }
     match kind {
         ErrorKind::RateLimit
         | ErrorKind::Overloaded
@@ -73,14 +99,21 @@ mod tests {
             (ErrorKind::ContentFilter, 1, None, 0, Verdict::GiveUp),
         ];
         for (kind, failures, after, dice, expected) in table {
-            assert_eq!(decide(kind, failures, 3, after, dice), expected, "{kind:?} {failures}");
+            let failure = Failure { retry_after: after, dice, ..Failure::of(kind) };
+            assert_eq!(decide(&failure, failures, 3), expected, "{kind:?} {failures}");
+        }
+        for kind in [ErrorKind::RateLimit, ErrorKind::Auth, ErrorKind::Quota] {
+            let after = |next_key| decide(&Failure { next_key, ..Failure::of(kind) }, 9, 3);
+            assert_eq!(after(NextKey::Ready), Verdict::NextKey, "{kind:?}");
+            assert_eq!(after(NextKey::AllRest), Verdict::NextModel, "{kind:?}");
         }
     }
 
     #[test]
     fn waits_stay_bounded() {
         for failures in 1..40 {
-            let Verdict::Wait(delay) = decide(ErrorKind::Network, failures, 99, None, 99) else {
+            let failure = Failure { dice: 99, ..Failure::of(ErrorKind::Network) };
+            let Verdict::Wait(delay) = decide(&failure, failures, 99) else {
                 unreachable!("network errors wait");
             };
             assert!(delay <= CAP + CAP / 2);

@@ -478,6 +478,8 @@ async fn model(call: &mut Option<ModelCall>) -> Happened {
                 status: None,
                 message: "the model client stopped unexpectedly; try again".into(),
                 retry_after: None,
+                reset_after: None,
+                next_key: crate::llm::NextKey::Unchanged,
                 partial: None,
             })
         })),

@@ -1,7 +1,7 @@
 //! The values that are known to be secrets, and what enters a conversation without them: one place before the model, the
 //! disk and what is exported. Text that streams passes the screen as the model writes it.
 
-use crate::config::{Loaded, dotenv};
+use crate::config::{Loaded, Paths, dotenv};
 use crate::exec::keeps_back;
 use crate::policy::redact::{RedactKind, Secrets};
 use crate::protocol::{Body, FileDiff, ToolBody, ToolCall, ToolView};
@@ -109,8 +109,8 @@ fn password_in(value: &str) -> Option<&str> {
     before_host.split_once(':').map(|(_, password)| password).filter(|password| !password.starts_with(['$', '<', '{']))
 }
 
-/// Keys and tokens of the environment, of `.env`, of `config.yaml` and of the logins in this folder. Reads files.
-pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
+/// Keys and tokens of the environment, of `.env`, of `config.yaml`, and of all logins of this home. Reads files.
+pub fn values(loaded: &Loaded, paths: &Paths) -> Vec<String> {
     let config = &loaded.config;
     let own: Vec<String> = config
         .providers
@@ -127,9 +127,11 @@ pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
     all.push(config.model.api_key.clone());
     all.extend(config.providers.values().map(|provider| provider.api_key.clone()));
     all.extend(config.fallback_providers.iter().map(|fallback| fallback.api_key.clone()));
-    for entry in std::fs::read_dir(logins).into_iter().flatten().flatten().take(LOGINS) {
-        if entry.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= LOGIN_BYTES)
-            && let Ok(text) = std::fs::read(entry.path())
+    let files =
+        std::fs::read_dir(paths.mcp_tokens()).into_iter().flatten().flatten().take(LOGINS).map(|entry| entry.path());
+    for file in files.chain([paths.auth()]) {
+        if std::fs::metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= LOGIN_BYTES)
+            && let Ok(text) = std::fs::read(&file)
             && let Ok(login) = serde_json::from_slice(&text)
         {
             tokens(&login, &mut all);
@@ -139,11 +141,18 @@ pub fn values(loaded: &Loaded, logins: &Path) -> Vec<String> {
 }
 
 fn tokens(value: &Value, all: &mut Vec<String>) {
-    for (name, value) in value.as_object().into_iter().flatten() {
-        match value {
-            Value::String(text) if name.ends_with("_token") || name.ends_with("_secret") => all.push(text.clone()),
-            value => tokens(value, all),
+    let is_secret = |name: &str| name.ends_with("_token") || name.ends_with("_secret") || name.ends_with("_key");
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if is_secret(name) => all.push(text.clone()),
+                    value => tokens(value, all),
+                }
+            }
         }
+        Value::Array(items) => items.iter().for_each(|item| tokens(item, all)),
+        _ => {}
     }
 }
 
@@ -207,7 +216,12 @@ mod tests {
     fn keys_of_every_place_are_known() {
         let folder = tempfile::tempdir().unwrap();
         let login = r#"{"client_id":"public-client-1","client_secret":"login-secret-1","token":{"access_token":"login-access-2"}}"#;
-        std::fs::write(folder.path().join("server.json"), login).unwrap();
+        let paths = Paths::at(folder.path());
+        std::fs::create_dir(paths.mcp_tokens()).unwrap();
+        std::fs::write(paths.mcp_tokens().join("server.json"), login).unwrap();
+        let kept =
+            r#"{"credential_pool":{"p":[{"label":"default","access_token":"kept-token-3","agent_key":"kept-key-4"}]}}"#;
+        std::fs::write(paths.auth(), kept).unwrap();
         let mut loaded = Loaded::default();
         let pairs = |pairs: &[(&str, &str)]| pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         loaded.env = pairs(&[
@@ -225,7 +239,7 @@ mod tests {
         config.model.api_key = "config-value-1".into();
         let provider = crate::config::ProviderConfig { key_env: "MINE".into(), ..Default::default() };
         config.providers.insert("p".into(), provider);
-        let mut known: Vec<_> = values(&loaded, folder.path()).into_iter().filter(|value| !value.is_empty()).collect();
+        let mut known: Vec<_> = values(&loaded, &paths).into_iter().filter(|value| !value.is_empty()).collect();
         known.sort();
         let want = [
             "behind-config-1",
@@ -233,6 +247,8 @@ mod tests {
             "config-value-1",
             "dotenv-value-1",
             "env-value-1",
+            "kept-key-4",
+            "kept-token-3",
             "login-access-2",
             "login-secret-1",
             "of-a-database",

@@ -111,8 +111,8 @@ impl Turn {
             Input::Ran { said, context, call } => self.ran(said, context, call),
             Input::Primed { said, context, calls } => self.primed(said, context, calls),
             Input::Replied(reply) if self.state == State::Calling => self.replied(reply),
-            Input::CallFailed { kind, message, retry_after, partial, dice } if self.state == State::Calling => {
-                self.failed(kind, message, retry_after, partial, dice)
+            Input::CallFailed { failure, message, partial } if self.state == State::Calling => {
+                self.failed(&failure, message, partial)
             }
             Input::WaitEnded if self.state == State::Waiting => self.call(),
             Input::WaitGivenUp if self.state == State::Waiting => self.finish(TurnEnd::Stopped),

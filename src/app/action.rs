@@ -161,7 +161,8 @@ actions! {
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     ModelCycle "model-next" Model "Next recently used model";
-    ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";
+    ProviderKey "provider-key" Model "Sign in to a provider, or store a key" => "login" ["key"], "[provider]";
+    Logout "logout" Model "Delete the logins of a provider" => "logout" [], "[provider]";
     EffortDown "effort-down" Model "Think less";
     EffortUp "effort-up" Model "Think more";
     Effort "effort" Model "Set the reasoning effort" => "effort" ["reasoning"], "none|minimal|low|medium|high|xhigh";
@@ -247,6 +248,7 @@ actions! {
     Here "here" Lists "Only sessions in this folder, or all";
     Rename "rename" Lists "Set the title of the open session";
     DeleteSession "delete-session" Lists "Delete the selected session, after confirming";
+    CopyAddress "copy-address" Lists "Copy the address to sign in at";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";
     KeepAll "keep-all" Lists "Let all commands go on, or none";
     Deny "deny" Answers "Deny, and say why";

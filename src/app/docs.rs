@@ -28,7 +28,7 @@ pub const TYPED: &[(&str, &str)] = &[
 ];
 
 /// The contexts of what opens over the panes, and of fields and popups.
-const LOCAL: [Context; 12] = [
+const LOCAL: [Context; 13] = [
     Context::Completion,
     Context::Field,
     Context::Find,
@@ -40,6 +40,7 @@ const LOCAL: [Context; 12] = [
     Context::Rewind,
     Context::Policy,
     Context::Quit,
+    Context::SignIn,
     Context::Copy,
 ];
 

@@ -40,6 +40,8 @@ pub enum Effect {
     Load(LoadRequest),
     /// To the MCP servers.
     Server(ServerOrder),
+    /// To the accounts of providers.
+    Account(AccountOrder),
     /// To the clipboard.
     Copy(String),
     /// Opens the external editor on this text, as a process of the terminal pane.
@@ -75,6 +77,19 @@ pub enum ServerOrder {
     CameBack { address: String },
     /// The login is left.
     LeaveLogin,
+}
+
+/// Orders to the accounts of providers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AccountOrder {
+    /// Begins a sign-in; one that is under way ends.
+    SignIn { provider: String },
+    /// Opens the address of a sign-in in the browser.
+    Browse { address: String },
+    /// The address that the browser ended at, pasted.
+    CameBack { address: String },
+    /// The sign-in is left.
+    Leave,
 }
 
 /// Text about something, to read.
@@ -187,6 +202,10 @@ pub enum LoadRequest {
     SaveKey {
         provider: String,
         key: String,
+    },
+    /// Throws away the logins of a provider; empty: of the only one there is.
+    LogOut {
+        provider: String,
     },
     /// Sets a config key to a YAML scalar, keeping comments.
     SetConfig {

@@ -14,6 +14,7 @@ pub mod rewind;
 pub mod selection;
 pub mod servers;
 pub mod sidebar;
+pub mod sign_in;
 pub mod tab;
 pub mod toolsets;
 pub mod transcript;
@@ -86,6 +87,8 @@ pub struct Model {
     pub profile: Option<String>,
     /// Models as last listed.
     pub choices: Vec<ModelChoice>,
+    /// Providers that offer a sign-in without a key.
+    pub sign_ins: Vec<sign_in::SignInRow>,
     /// Models used lately, newest last.
     pub recent_models: Vec<String>,
     pub appearance: Looks,

@@ -41,6 +41,8 @@ pub enum Msg {
     /// MCP servers changed.
     Servers(Vec<crate::app::model::servers::ServerRow>),
     Server(crate::app::model::servers::ServerFact),
+    /// A sign-in goes on, or is over.
+    Account(crate::app::model::sign_in::AccountFact),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),
@@ -114,6 +116,8 @@ pub enum LoadReply {
     Looks { skins: Vec<(String, String)>, themes: Vec<(String, String)> },
     /// A pasted key was stored, or why not.
     KeySaved { provider: String, result: Result<(), String> },
+    /// Logins of a provider were thrown away, in words, or why not.
+    LoggedOut(Result<String, String>),
     /// What a server at an address offers, or why it can't be used; `address` and `key` as they were given.
     ServerTried { address: String, key: String, outcome: Result<Server, ServerRefused> },
     /// A server and its model stand in the config, or why not.

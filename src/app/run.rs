@@ -85,7 +85,10 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Policy => policy_changed::show(model),
         Action::ModelPicker => models::pick(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
-        Action::ProviderKey => models::ask_key(model, argument),
+        Action::ProviderKey => models::ask_key(model, out, argument),
+        Action::Logout => {
+            out.push(Effect::Load(super::effect::LoadRequest::LogOut { provider: argument.trim().to_owned() }));
+        }
         Action::EffortDown => models::step_effort(model, out, -1),
         Action::EffortUp => models::step_effort(model, out, 1),
         Action::Effort => models::set_effort(model, out, argument),
@@ -192,6 +195,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Here
         | Action::Rename
         | Action::DeleteSession
+        | Action::CopyAddress
         | Action::KeepProcess
         | Action::KeepAll
         | Action::Deny

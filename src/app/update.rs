@@ -7,7 +7,7 @@ use super::msg::{LoadReply, Msg};
 use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
-use crate::app::lists::{extensions, first_run, models, own_server, servers, toolsets, uses};
+use crate::app::lists::{extensions, first_run, models, own_server, servers, sign_in, toolsets, uses};
 use crate::app::reading::{marking, scroll, select};
 use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
 use crate::app::terminal::{asks, editor, pane};
@@ -67,6 +67,7 @@ impl Model {
             home: String::new(),
             profile: None,
             choices: Vec::new(),
+            sign_ins: Vec::new(),
             recent_models: Vec::new(),
             appearance: Default::default(),
             tool_words: Default::default(),
@@ -153,6 +154,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Loaded(reply) => loaded(model, out, reply),
         Msg::Servers(rows) => servers::changed(model, rows),
         Msg::Server(fact) => servers::heard(model, out, fact),
+        Msg::Account(fact) => sign_in::heard(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
@@ -184,6 +186,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Models { choices, problems } => models::listed(model, choices, &problems),
         LoadReply::Found(found) => first_run::found(model, found),
         LoadReply::KeyTried { provider, outcome } => first_run::key_tried(model, out, &provider, outcome),
+        LoadReply::LoggedOut(result) => models::logged_out(model, out, result),
         LoadReply::KeySaved { provider, result } => first_run::key_saved(model, out, &provider, result),
         LoadReply::ServerTried { address, key, outcome } => own_server::tried(model, out, address, key, outcome),
         LoadReply::ServerUsed { model: name, result } => own_server::used(model, out, &name, result),

@@ -2,6 +2,7 @@
 
 use super::ChatArgs;
 use super::setup::{self, Base};
+use crate::accounts::{Accounts, Known};
 use crate::app::Model;
 use crate::app::model::ToolWords;
 use crate::app::model::first_run::FirstRun;
@@ -87,7 +88,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let ready = args.demo
         || endpoint::resolve(
             config,
-            &|name| base.loaded.env(name).map(str::to_owned),
+            &Known { loaded: &base.loaded, accounts: &Accounts::new(&base.paths, base.secrets.clone()) },
             setup::model_choice(args).as_deref(),
         )
         .is_ok();
@@ -97,6 +98,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     model.demo = args.demo;
     model.home = home.display().to_string();
     model.profile = base.paths.profile().map(str::to_owned);
+    model.sign_ins = crate::runtime::accounts::offered(&base.loaded.config);
     model.tool_words = Arc::new(words());
     let broken = base
         .loaded

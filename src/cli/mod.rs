@@ -1,12 +1,15 @@
 //! The command line, as described in `docs/CLI.md`. One file per group of commands.
 
+pub mod accounts;
 pub mod approvals;
 mod build;
 mod chat;
 pub mod config;
 pub mod debug;
 pub mod doctor;
+pub mod fallback;
 pub mod files;
+mod hidden;
 pub mod hooks;
 pub mod keys;
 pub mod mcp;
@@ -147,6 +150,16 @@ enum Command {
     Approvals(approvals::ApprovalsArgs),
     /// Manage the configuration
     Config(config::ConfigArgs),
+    /// Sign in to a model provider
+    Login(accounts::LoginArgs),
+    /// Delete logins of a model provider
+    Logout(accounts::LogoutArgs),
+    /// Manage keys and logins of model providers
+    #[command(subcommand)]
+    Auth(accounts::Auth),
+    /// Manage the models tried when the first one fails
+    #[command(subcommand)]
+    Fallback(fallback::Command),
     /// List available models
     Models(models::ModelsArgs),
     /// Manage plugins
@@ -274,6 +287,10 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Mcp(command) => setup::block_on(mcp::run(command, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
+        Command::Login(args) => setup::block_on(accounts::login(args, &mut out)),
+        Command::Logout(args) => accounts::logout(&args, &mut out),
+        Command::Auth(command) => accounts::auth(command, &mut out),
+        Command::Fallback(command) => fallback::run(command, &mut out),
         Command::Models(args) => setup::block_on(models::run(args, &mut out)),
         Command::Plugins(command) => setup::block_on(plugins::main(command, &mut out)),
         Command::Hooks(command) => hooks::run(&command, &mut out),

@@ -5,6 +5,7 @@ mod local;
 mod test;
 
 use super::{ChatArgs, setup};
+use crate::accounts::{Accounts, Known};
 use crate::llm::{catalog, endpoint, http, ready};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -87,17 +88,19 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
 /// Lists models of every provider that has a key or needs none.
 async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&ChatArgs::default())?;
-    let env = |name: &str| base.loaded.env(name).map(str::to_owned);
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let known = Known { loaded: &base.loaded, accounts: &accounts };
     let http = http::client();
     let mut rows = local::kept(&base)
         .into_iter()
         .filter(|row| args.provider.as_ref().is_none_or(|provider| *provider == row.provider))
         .collect::<Vec<_>>();
     let mut problems = Vec::new();
-    for endpoint in endpoint::available(&base.loaded.config, &env) {
+    for endpoint in endpoint::available(&base.loaded.config, &known) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
             continue;
         }
+        let endpoint = accounts.unlock(&base.loaded, endpoint).await;
         match catalog::list_models(&endpoint, &http, &base.paths.cache(), args.refresh).await {
             Ok(models) => rows.extend(models),
             Err(error) => problems.push(error.message),

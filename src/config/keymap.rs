@@ -71,13 +71,15 @@ pub enum Context {
     Policy,
     /// What still runs, before the program is left.
     Quit,
+    /// A code or an address to sign in with.
+    SignIn,
     Copy,
     FirstRun,
 }
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 20] = [
+    pub const ALL: [Context; 21] = [
         Context::Global,
         Context::Composer,
         Context::Completion,
@@ -96,6 +98,7 @@ impl Context {
         Context::Rewind,
         Context::Policy,
         Context::Quit,
+        Context::SignIn,
         Context::Copy,
         Context::FirstRun,
     ];
@@ -121,6 +124,7 @@ impl Context {
             Context::Rewind => "rewind",
             Context::Policy => "policy",
             Context::Quit => "quit",
+            Context::SignIn => "sign-in",
             Context::Copy => "copy",
             Context::FirstRun => "first-run",
         }

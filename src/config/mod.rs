@@ -44,6 +44,9 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     pub fallback_providers: Vec<FallbackConfig>,
     pub models: ModelsConfig,
+    /// Providers to how one of their keys is chosen.
+    pub credential_pool_strategies: BTreeMap<String, String>,
+    pub accounts: AccountsConfig,
     pub toolsets: Option<Vec<String>>,
     /// Names to the tools and toolsets that they hold.
     pub custom_toolsets: BTreeMap<String, Vec<String>>,
@@ -143,6 +146,37 @@ pub struct FallbackConfig {
     pub api_key: String,
     pub key_env: String,
     pub api_mode: String,
+}
+
+/// `accounts:`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccountsConfig {
+    /// `auto`, `file` or `keyring`.
+    pub keyring: String,
+    #[serde(flatten)]
+    pub providers: BTreeMap<String, AccountConfig>,
+}
+
+impl Default for AccountsConfig {
+    fn default() -> Self {
+        Self { keyring: "auto".into(), providers: BTreeMap::new() }
+    }
+}
+
+/// `accounts.<provider>`: what a person knows better than the table of sign-ins.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccountConfig {
+    /// `device`, `loopback_pkce` or `openrouter_pkce`; empty: the provider's own.
+    pub flow: String,
+    pub client_id: String,
+    pub client_secret: String,
+    pub device_url: String,
+    pub authorize_url: String,
+    pub token_url: String,
+    pub scope: String,
+    pub redirect_port: u16,
 }
 
 /// `agent:`.

@@ -148,6 +148,11 @@ impl Paths {
         self.home.join("mcp-tokens")
     }
 
+    /// Logins and keys of model providers, readable by their owner only.
+    pub fn auth(&self) -> PathBuf {
+        self.home.join("auth.json")
+    }
+
     /// Files as they were before tools changed them.
     pub fn history(&self) -> PathBuf {
         self.home.join("history")

@@ -70,7 +70,7 @@ pub fn base(options: &BaseOptions) -> anyhow::Result<Base> {
     let added: Vec<PathBuf> = options.add_dir.iter().map(|folder| added(folder)).collect::<anyhow::Result<_>>()?;
     let known = Secrets::default();
     let project = secrets::of_project(&cwd);
-    known.learn(secrets::values(&loaded, &paths.mcp_tokens()).into_iter().chain(project));
+    known.learn(secrets::values(&loaded, &paths).into_iter().chain(project));
     Ok(Base {
         paths,
         sources: Arc::new(sources),

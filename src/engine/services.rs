@@ -2,6 +2,7 @@
 //! one place.
 
 use super::{Base, EngineOptions, key_names, service_keys};
+use crate::accounts::Accounts;
 use crate::agent::Models;
 use crate::backends::Backends;
 use crate::config::paths::expand_home;
@@ -33,6 +34,7 @@ pub struct Services {
     pub store: Store,
     pub registry: Arc<Registry>,
     pub models: Models,
+    pub accounts: Accounts,
     pub extensions: Extensions,
     pub mcp: Mcp,
     pub exec: Exec,
@@ -77,7 +79,8 @@ impl Services {
             accept_hooks: base.accept_hooks,
         });
         let backends = Backends::new(terminal, &exec, &base.paths.home, &base.cwd, service_keys(&base.loaded));
-        let mut models = Models::new(Arc::clone(&base.loaded), &base.paths);
+        let accounts = Accounts::new(&base.paths, base.secrets.clone());
+        let mut models = Models::new(Arc::clone(&base.loaded), &base.paths, accounts.clone());
         if let Some(script) = options.script {
             models = models.scripted(script);
         }
@@ -89,7 +92,7 @@ impl Services {
             root: base.cwd.clone(),
         });
         let loaded = Arc::clone(&base.loaded);
-        (Self { store, registry, models, extensions, mcp, exec, backends, loaded }, processes)
+        (Self { store, registry, models, accounts, extensions, mcp, exec, backends, loaded }, processes)
     }
 
     /// Starts all that the configuration names, behind the first frame. Returns at once.

@@ -25,6 +25,7 @@ pub use askpass::hidden::Hidden;
 pub use askpass::{HELPER, ask as ask_for_helper};
 pub use child::browse::browse;
 pub use child::daemon::{Daemon, DaemonEnd, DaemonId};
+pub use child::door::Door;
 pub use child::link::{Link, LinkError, Said};
 pub use child::oneshot::{Limits, Oneshot, OneshotError, OneshotOutput, OutputLimit, Remainder};
 pub use child::piped::{Piped, PipedEnds};

@@ -140,7 +140,7 @@ mod tests {
             let mut config = Config::default();
             config.model.base_url = base.into();
             config.model.default = "m".into();
-            crate::llm::endpoint::resolve(&config, &|_| None, None).unwrap()
+            crate::llm::endpoint::resolve(&config, &|_: &str| None, None).unwrap()
         };
         let (one, other) = (at("http://127.0.0.1:1/v1"), at("http://127.0.0.1:2/v1"));
         abilities.keep(&one, able()).unwrap();

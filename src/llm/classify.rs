@@ -193,6 +193,52 @@ pub fn retry_after(headers: &HeaderMap, body: &str, now: DateTime<Utc>) -> Optio
     (asked.is_finite()).then(|| Duration::from_secs_f64(bounded))
 }
 
+/// The longest time that a key rests because of a provider's words: no limit is counted by more than a month.
+const MAX_RESET: f64 = 31.0 * 86_400.0;
+
+/// How long until the provider's limit ends, by its headers, else by its words; not bounded by what a turn can wait.
+pub fn reset_after(headers: &HeaderMap, body: &str, now: DateTime<Utc>) -> Option<Duration> {
+    const HEADERS: [&str; 3] = ["x-ratelimit-reset", "anthropic-ratelimit-unified-reset", "ratelimit-reset"];
+    const FIELDS: [&str; 6] = [
+        "/error/metadata/headers/X-RateLimit-Reset",
+        "/error/reset_at",
+        "/error/resets_at",
+        "/error/resets_in_seconds",
+        "/reset_at",
+        "/resets_at",
+    ];
+    let header =
+        |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(|text| text.trim().to_owned());
+    let value: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let field = |path: &&str| match value.pointer(path)? {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let told = HEADERS.iter().find_map(|name| header(name)).or_else(|| FIELDS.iter().find_map(field));
+    let waits = || {
+        let millis = header("retry-after-ms").and_then(|text| text.parse::<f64>().ok()).map(|millis| millis / 1000.0);
+        let after = || header("retry-after").and_then(|text| text.parse().ok().or_else(|| seconds_until(&text, now)));
+        millis.or_else(after).or_else(|| wait_in_words(body))
+    };
+    let seconds = told.and_then(|text| until_moment(&text, now)).or_else(waits)?;
+    (seconds.is_finite() && seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(MAX_RESET)))
+}
+
+/// Seconds until what a provider writes of a reset: seconds from now, a moment in seconds or milliseconds, or a date.
+fn until_moment(text: &str, now: DateTime<Utc>) -> Option<f64> {
+    let (this, second) = (now.timestamp() as f64, 1e9);
+    match text.parse::<f64>() {
+        Ok(number) if number > second * 1000.0 => Some(number / 1000.0 - this),
+        Ok(number) if number > second => Some(number - this),
+        Ok(number) => Some(number),
+        Err(_) => {
+            let at = DateTime::parse_from_rfc3339(text).ok()?;
+            Some((at.with_timezone(&Utc) - now).num_milliseconds() as f64 / 1000.0)
+        }
+    }
+}
+
 fn seconds_until(date: &str, now: DateTime<Utc>) -> Option<f64> {
     let at = DateTime::parse_from_rfc2822(date).ok()?;
     Some((at.with_timezone(&Utc) - now).num_milliseconds() as f64 / 1000.0)

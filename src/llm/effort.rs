@@ -153,7 +153,7 @@ mod tests {
         config.model.provider = provider.into();
         config.model.default = model.into();
         config.model.api_key = "k".into();
-        let endpoint = crate::llm::endpoint::resolve(&config, &|_| None, None).unwrap();
+        let endpoint = crate::llm::endpoint::resolve(&config, &|_: &str| None, None).unwrap();
         say(&endpoint, &ModelInfo { reasoning, ..ModelInfo::default() }, effort)
     }
 

@@ -2,9 +2,36 @@
 
 pub use super::resolve::{SetupError, auxiliary, available, fallbacks, resolve};
 
-use super::providers::{Auth, Dialect, Quirks};
+use super::providers::{self, Auth, Dialect, Quirks};
 use std::fmt;
 use std::time::Duration;
+
+/// Where keys are looked for. A function from names of variables is one that knows no accounts.
+pub trait Keys {
+    /// A variable of the environment or of `.env`.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// Whether keys of this pool are kept among the accounts: a provider's id, or `custom:NAME`.
+    fn account(&self, _pool: &str) -> bool {
+        false
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Keys for F {
+    fn variable(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// The pool that a provider's keys are kept in: its id, or `custom:NAME` for an entry of the configuration.
+pub fn pool_of(provider: &str) -> String {
+    let name = provider.trim();
+    let bare = name.strip_prefix("custom:").unwrap_or(name);
+    match providers::find(bare) {
+        Some(known) if known.id != "custom" => known.id.clone(),
+        _ => format!("custom:{bare}"),
+    }
+}
 
 /// A key. Prints as `***` everywhere.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -48,6 +75,8 @@ pub struct Endpoint {
     pub key: Secret,
     /// Where the key came from, or would: `OPENROUTER_API_KEY`, `model.api_key`.
     pub key_source: String,
+    /// The pool whose keys may be used here; `None`: the configuration names the key, or the address is another's.
+    pub pool: Option<String>,
     /// The file that holds keys: `~/.hermes/.env`, or where the home is.
     pub env_file: String,
     pub headers: Vec<(String, String)>,
@@ -60,7 +89,7 @@ pub struct Endpoint {
     pub context: Option<u64>,
     /// Tokens, from the config.
     pub max_output: Option<u32>,
-    /// Path of the model list under the base; empty: the dialect's usual one.
+    /// Path of the model list under the base, or its whole address; empty: the dialect's usual one.
     pub models_path: String,
 }
 
@@ -88,6 +117,9 @@ impl Endpoint {
     pub fn models_url(&self) -> String {
         if self.models_path.is_empty() {
             return self.under_v1("models");
+        }
+        if self.models_path.starts_with("https://") {
+            return self.models_path.clone();
         }
         format!("{}{}", self.root(), self.models_path)
     }

@@ -1,9 +1,9 @@
 //! From a failure to what the user reads: who failed, how, and what to do about it.
 
-pub use super::classify::{MAX_RETRY_AFTER, classify, retry_after};
+pub use super::classify::{MAX_RETRY_AFTER, classify, reset_after, retry_after};
 
 use super::endpoint::Endpoint;
-use super::{ErrorKind, ProviderError, Reply};
+use super::{ErrorKind, NextKey, ProviderError, Reply};
 use chrono::Utc;
 use regex::Regex;
 use reqwest::header::HeaderMap;
@@ -23,6 +23,7 @@ pub(super) fn refused(endpoint: &Endpoint, status: u16, headers: &HeaderMap, bod
     };
     let mut error = provider_error(endpoint, kind, Some(status), &detail);
     error.retry_after = retry_after(headers, body, Utc::now());
+    error.reset_after = reset_after(headers, body, Utc::now());
     error
 }
 
@@ -33,6 +34,7 @@ pub(super) fn broke_off(endpoint: &Endpoint, code: &str, message: &str) -> Provi
     let mut error =
         provider_error(endpoint, classify(status, &text), status, if message.is_empty() { code } else { message });
     error.retry_after = retry_after(&HeaderMap::new(), message, Utc::now());
+    error.reset_after = reset_after(&HeaderMap::new(), message, Utc::now());
     error
 }
 
@@ -125,7 +127,15 @@ pub(super) fn provider_error(endpoint: &Endpoint, kind: ErrorKind, status: Optio
         message.push_str("; ");
         message.push_str(&remedy);
     }
-    ProviderError { kind, status, message, retry_after: None, partial: None }
+    ProviderError {
+        kind,
+        status,
+        message,
+        retry_after: None,
+        reset_after: None,
+        next_key: NextKey::Unchanged,
+        partial: None,
+    }
 }
 
 /// How a key is given, by where this endpoint's comes from.

@@ -1,6 +1,6 @@
 //! The HTTP client: built when the first call needs it, then shared.
 
-use super::{ErrorKind, ProviderError};
+use super::{ErrorKind, NextKey, ProviderError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ impl Http {
             status: None,
             message: format!("cannot set up https: {error}; install the package ca-certificates or set SSL_CERT_FILE"),
             retry_after: None,
+            reset_after: None,
+            next_key: NextKey::Unchanged,
             partial: None,
         })?;
         Ok(slot.get_or_init(|| built))

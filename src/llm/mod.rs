@@ -140,8 +140,24 @@ pub struct ProviderError {
     /// Lower case, names the provider and what to do; no secrets.
     pub message: String,
     pub retry_after: Option<Duration>,
+    /// Time until the provider's limit ends, where it says so; however long.
+    pub reset_after: Option<Duration>,
+    /// What the pool of keys offers after it.
+    pub next_key: NextKey,
     /// What had arrived before the failure. Calls in it are never complete.
     pub partial: Option<Box<Reply>>,
+}
+
+/// What a pool of keys offers after a failed call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NextKey {
+    /// There is no pool, or the key is not to blame.
+    #[default]
+    Unchanged,
+    /// Another key, or the same one renewed: worth a call at once.
+    Ready,
+    /// Every key rests: the next model's turn.
+    AllRest,
 }
 
 /// A model server that has been chosen. Object-safe; one per session and model.

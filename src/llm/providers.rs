@@ -1,5 +1,6 @@
 //! Providers as data: where they are, which keys open them, which dialect they speak and how they differ from it.
 
+use super::endpoint::Keys;
 use super::schema::Style;
 use crate::yaml;
 use serde::Deserialize;
@@ -165,7 +166,7 @@ pub struct Provider {
     pub local: bool,
     /// This program starts its server itself: before that it has no address.
     pub served: bool,
-    /// Path of the model list under the base; empty: the dialect's usual one.
+    /// Path of the model list under the base, or its whole address; empty: the dialect's usual one.
     pub models_path: String,
     pub headers: BTreeMap<String, String>,
     /// Used when the config names none.
@@ -200,11 +201,14 @@ pub fn find(name: &str) -> Option<&'static Provider> {
     TABLE.iter().find(|provider| provider.is(name.trim()))
 }
 
-/// Providers whose key is in the environment, with the variable that holds it: for the first-run card.
-pub fn with_keys(env: &dyn Fn(&str) -> Option<String>) -> Vec<(&'static Provider, &'static str)> {
+/// Providers that have a key, with the variable that holds it; `None`: it is kept among the accounts.
+pub fn with_keys(env: &dyn Keys) -> Vec<(&'static Provider, Option<&'static str>)> {
     let found = |provider: &'static Provider| {
-        let is_set = |name: &&String| env(name).is_some_and(|key| !key.trim().is_empty());
-        provider.keys.iter().find(is_set).map(|name| (provider, name.as_str()))
+        let is_set = |name: &&String| env.variable(name).is_some_and(|key| !key.trim().is_empty());
+        match provider.keys.iter().find(is_set) {
+            Some(name) => Some((provider, Some(name.as_str()))),
+            None => env.account(&provider.id).then_some((provider, None)),
+        }
     };
     TABLE.iter().filter(|provider| !provider.local).filter_map(found).collect()
 }
@@ -245,6 +249,6 @@ mod tests {
     fn keys_are_found_in_table_order() {
         let env = |name: &str| matches!(name, "GEMINI_API_KEY" | "ANTHROPIC_TOKEN").then(|| "k".to_owned());
         let found: Vec<_> = with_keys(&env).into_iter().map(|(provider, key)| (provider.id.as_str(), key)).collect();
-        assert_eq!(found, [("anthropic", "ANTHROPIC_TOKEN"), ("gemini", "GEMINI_API_KEY")]);
+        assert_eq!(found, [("anthropic", Some("ANTHROPIC_TOKEN")), ("gemini", Some("GEMINI_API_KEY"))]);
     }
 }

@@ -1,15 +1,17 @@
 //! What lists and cards tell about providers and models.
 
+use super::endpoint::Keys;
 use super::{ModelInfo, providers};
 use crate::text::format;
 
-type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
-
 /// Provider and where its key comes from, for the first-run card.
-pub fn keys_found(env: Env<'_>, place: impl Fn(&str) -> &'static str) -> Vec<(String, String)> {
+pub fn keys_found(env: &dyn Keys, place: impl Fn(&str) -> &'static str) -> Vec<(String, String)> {
     providers::with_keys(env)
         .into_iter()
-        .map(|(provider, variable)| (provider.id.clone(), format!("{variable} in {}", place(variable))))
+        .map(|(provider, variable)| {
+            let source = variable.map(|variable| format!("{variable} in {}", place(variable)));
+            (provider.id.clone(), source.unwrap_or_else(|| "signed in".to_owned()))
+        })
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! Which model is called, where, with which key: from the config, the environment and the user's choice.
 
-use super::endpoint::{Endpoint, Secret, host, is_local};
+use super::endpoint::{Endpoint, Keys, Secret, host, is_local, pool_of};
 use super::providers::{self, Auth, Dialect, Provider};
 use crate::config::{AuxiliaryModel, Config, FallbackConfig, ProviderConfig};
 use std::time::Duration;
@@ -30,6 +30,8 @@ pub enum SetupError {
     BadUrl { url: String, why: String, key: String },
     #[error("unknown api_mode {mode:?} in {key}; use chat_completions, codex_responses or anthropic_messages")]
     BadApiMode { mode: String, key: String },
+    #[error("{0}")]
+    Accounts(String),
     #[error("{key} refers to ${{{variable}}}, which is not set; set it in the environment or in {env_file}")]
     UnsetVariable { variable: String, key: String, env_file: String },
 }
@@ -45,12 +47,12 @@ struct Entry<'a> {
     api_mode: &'a str,
 }
 
-type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+type Env<'a> = &'a dyn Keys;
 
 /// Finds the model to call. `choice` is `MODEL` or `PROVIDER:MODEL` and wins over everything; an empty provider or `auto`
 /// means the config's address, else the first provider with a key in `env`, in table order.
 pub fn resolve(config: &Config, env: Env<'_>, choice: Option<&str>) -> Result<Endpoint, SetupError> {
-    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let set = |name: &str| env.variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let choice = choice.map(str::trim).filter(|choice| !choice.is_empty());
     let (chosen_provider, chosen_model) = choice.map_or((None, None), |choice| split_choice(config, choice));
 
@@ -213,7 +215,7 @@ fn split_choice<'a>(config: &Config, choice: &'a str) -> (Option<&'a str>, Optio
 }
 
 fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entry<'_>) -> Result<Endpoint, SetupError> {
-    let set = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let set = |name: &str| env.variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let name = custom_name(provider);
     let named: Option<(&String, &ProviderConfig)> = config.providers.get_key_value(name);
     let base_of = |place: &str, text: &str| expand(text, &format!("{place}.base_url"), &set);
@@ -272,8 +274,11 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         (mode, _) => api_mode(mode, &format!("{}.api_mode", entry.place))?,
     };
     let local = known.local || is_local(&base);
-    let (key, key_source) = find_key(&entry, named, known, is_theirs, &set)?;
-    if key.is_empty() && !local && known.id != "custom" && is_home {
+    let (key, key_source, shared) = find_key(&entry, named, known, is_theirs, &set)?;
+    // A name of the configuration may be a server's own: its keys are kept under that name.
+    let pool = shared.then(|| pool_of(&if known.id == "custom" { format!("custom:{id}") } else { known.id.clone() }));
+    let kept = pool.as_deref().is_some_and(|pool| env.account(pool));
+    if key.is_empty() && !kept && !local && known.id != "custom" && is_home {
         let key_url = if known.key_url.is_empty() { String::new() } else { format!(" (get one at {})", known.key_url) };
         return Err(SetupError::MissingKey {
             name: label,
@@ -318,6 +323,7 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         auth,
         key,
         key_source,
+        pool,
         env_file: env_file(&set),
         headers,
         quirks: known.quirks.clone(),
@@ -325,7 +331,12 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         stall: Duration::from_secs(stall.max(1)),
         context,
         max_output: None,
-        models_path: known.models_path.clone(),
+        // A whole address is the provider's own: no key goes there from a server that stands in for it.
+        models_path: if is_home || !known.models_path.contains("://") {
+            known.models_path.clone()
+        } else {
+            String::new()
+        },
     })
 }
 
@@ -355,13 +366,14 @@ fn by_host(base: &str) -> Option<&'static Provider> {
     providers::all().iter().find(same)
 }
 
+/// The key, where it is from or would be, and whether the provider's other keys would do as well.
 fn find_key(
     entry: &Entry<'_>,
     named: Option<(&String, &ProviderConfig)>,
     known: &Provider,
     is_theirs: bool,
     set: &dyn Fn(&str) -> Option<String>,
-) -> Result<(Secret, String), SetupError> {
+) -> Result<(Secret, String, bool), SetupError> {
     let mut places = vec![(entry.place.clone(), entry.api_key, entry.key_env)];
     if let Some((name, named)) = named {
         places.push((format!("providers.{name}"), &named.api_key, &named.key_env));
@@ -369,7 +381,7 @@ fn find_key(
     for (place, api_key, key_env) in places {
         if !api_key.trim().is_empty() {
             let place = format!("{place}.api_key");
-            return Ok((Secret::new(expand(api_key, &place, set)?), place));
+            return Ok((Secret::new(expand(api_key, &place, set)?), place, false));
         }
         if !key_env.is_empty() {
             let key = set(key_env).ok_or_else(|| SetupError::UnsetVariable {
@@ -377,19 +389,20 @@ fn find_key(
                 key: format!("{place}.key_env"),
                 env_file: env_file(set),
             })?;
-            return Ok((Secret::new(key), key_env.to_owned()));
+            return Ok((Secret::new(key), key_env.to_owned(), false));
         }
     }
     // A provider's key goes to that provider, not to whatever address the config names.
+    let shared = if known.id == "custom" { named.is_some() } else { is_theirs || known.local };
     if is_theirs || known.local {
         for name in &known.keys {
             if let Some(key) = set(name) {
-                return Ok((Secret::new(key), name.clone()));
+                return Ok((Secret::new(key), name.clone(), true));
             }
         }
     }
     let source = known.keys.first().cloned().unwrap_or_else(|| format!("{}.api_key", entry.place));
-    Ok((Secret::default(), source))
+    Ok((Secret::default(), source, shared))
 }
 
 /// The file of keys in the home that is in use, as people write it.

@@ -3,7 +3,7 @@
 pub use super::script::{Script, ScriptError};
 
 use super::script::{Scene, Step};
-use super::{Delta, ErrorKind, ModelInfo, Price, Provider, ProviderError, Reply, Request};
+use super::{Delta, ErrorKind, ModelInfo, NextKey, Price, Provider, ProviderError, Reply, Request};
 use crate::llm::message::Message;
 use crate::lock::lock;
 use crate::protocol::{StopReason, ToolCall, Usage};
@@ -269,7 +269,15 @@ fn pieces(text: &str, chunk: usize) -> impl Iterator<Item = &str> {
 }
 
 fn failure(kind: ErrorKind, message: String) -> ProviderError {
-    ProviderError { kind, status: None, message, retry_after: None, partial: None }
+    ProviderError {
+        kind,
+        status: None,
+        message,
+        retry_after: None,
+        reset_after: None,
+        next_key: NextKey::Unchanged,
+        partial: None,
+    }
 }
 
 impl Provider for Scripted {

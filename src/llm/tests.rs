@@ -122,7 +122,7 @@ pub fn endpoint(provider: &str, model: &str, base_url: &str, api_mode: &str) -> 
     config.model.base_url = base_url.into();
     config.model.api_mode = api_mode.into();
     config.model.api_key = "k-secret".into();
-    resolve(&config, &|_| None, None).unwrap()
+    resolve(&config, &|_: &str| None, None).unwrap()
 }
 
 /// A request with two tools.

@@ -432,7 +432,15 @@ fn died(address: &Address, slot: &Slot, error: ProviderError) -> ProviderError {
 }
 
 fn failed(kind: ErrorKind, message: String) -> ProviderError {
-    ProviderError { kind, status: None, message, retry_after: None, partial: None }
+    ProviderError {
+        kind,
+        status: None,
+        message,
+        retry_after: None,
+        reset_after: None,
+        next_key: Default::default(),
+        partial: None,
+    }
 }
 
 impl Missing {

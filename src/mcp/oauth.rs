@@ -1,16 +1,15 @@
 //! Logging in to a server: the browser, an address on this machine that it comes back to, and tokens that renew themselves.
 
 mod kept;
-mod listen;
 mod older;
 
 pub use kept::{Logins, forget, is_logged_in};
 
 use super::link::LinkError;
 use super::settings::{Launch, Settings};
+use crate::exec::Door;
 use futures::future::BoxFuture;
 use kept::Kept;
-use listen::Door;
 use rmcp::transport::auth::{
     AuthClient, AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationRequest, AuthorizationSession,
     OAuthClientConfig, OAuthTokenResponse,

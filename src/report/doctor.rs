@@ -4,6 +4,7 @@ mod extensions;
 mod place;
 mod sandbox;
 
+use crate::accounts::{Accounts, KeyState, Known};
 use crate::backends::Keys;
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Appearance, theme::Canvas};
 use crate::context::skills;
@@ -94,8 +95,10 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     let mut rows = vec![home(paths)];
     rows.extend(paths.profile().map(|name| Row::ok("profile", name)));
     rows.extend(configuration(paths, loaded));
-    rows.push(model(loaded));
+    let accounts = Accounts::new(paths, Default::default());
+    rows.push(model(loaded, &accounts));
     rows.push(keys(loaded));
+    rows.extend(logins(loaded, &accounts));
     rows.extend(literal_keys(loaded));
     rows.push(dotenv(paths));
     rows.push(database(&paths.state().join("state.db")));
@@ -187,8 +190,8 @@ fn is_key_name(name: &str) -> bool {
 }
 
 /// The model that would answer now: without one nothing works.
-fn model(loaded: &Loaded) -> Row {
-    match crate::llm::endpoint::resolve(&loaded.config, &|name| loaded.env(name).map(str::to_owned), None) {
+fn model(loaded: &Loaded, accounts: &Accounts) -> Row {
+    match crate::llm::endpoint::resolve(&loaded.config, &Known { loaded, accounts }, None) {
         Ok(endpoint) => Row::ok("model", endpoint.label()),
         Err(error) => {
             let (what, remedy) = error.to_string().split_once("; ").map_or_else(
@@ -222,6 +225,25 @@ fn keys(loaded: &Loaded) -> Row {
         let remedy =
             "start hermes and paste one, export e.g. OPENROUTER_API_KEY, or run a local server (Ollama, LM Studio)";
         Row::warn("model keys", "none found", remedy)
+    }
+}
+
+/// What is kept beside the variables; nothing is said where nothing is kept.
+fn logins(loaded: &Loaded, accounts: &Accounts) -> Option<Row> {
+    let all = match accounts.status(loaded) {
+        Ok(all) => all,
+        Err(error) => {
+            let text = error.to_string();
+            let (what, remedy) = text.split_once("; ").unwrap_or((&text, "run `hermes auth list`"));
+            return Some(Row::fail("logins", what, remedy));
+        }
+    };
+    let kept: Vec<_> = all.iter().filter(|key| key.is_kept()).collect();
+    let over = kept.iter().find(|key| key.state == KeyState::Over);
+    let names = kept.iter().map(|key| format!("{} ({})", key.provider, key.label)).collect::<Vec<_>>().join(", ");
+    match over {
+        Some(over) => Some(Row::warn("logins", names, format!("run `hermes login {}`", over.provider))),
+        None => (!kept.is_empty()).then(|| Row::ok("logins", names)),
     }
 }
 

@@ -5,4 +5,5 @@
 pub mod approvals;
 pub mod doctor;
 pub mod figures;
+pub mod keys;
 pub mod sessions;

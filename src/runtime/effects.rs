@@ -3,7 +3,7 @@
 use super::open_tabs::OpenTabs;
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
-use crate::app::effect::{LoadRequest, ServerOrder};
+use crate::app::effect::{AccountOrder, LoadRequest, ServerOrder};
 use crate::app::input::vi::Caret;
 use crate::app::model::servers::ServerFact;
 use crate::app::session::sessions;
@@ -54,6 +54,7 @@ pub struct EffectRunner {
     writes: mpsc::UnboundedSender<LoadRequest>,
     paths: Paths,
     login: super::servers::Login,
+    sign_in: super::accounts::Pending,
     watch: crate::engine::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     /// The session in view, as plugins and hooks know it.
@@ -112,6 +113,7 @@ impl EffectRunner {
             jobs,
             paths: Paths::default(),
             login: Default::default(),
+            sign_in: Default::default(),
             watch: Default::default(),
             shown: None,
             talk: Default::default(),
@@ -150,6 +152,7 @@ impl EffectRunner {
             }
             Effect::Window(id, word) => self.talk.answer(id, word),
             Effect::Server(order) => self.server(order, model),
+            Effect::Account(order) => self.account(order, model),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -268,6 +271,18 @@ impl EffectRunner {
             ServerOrder::Login { name } => self.login.begin(name, context.mcp, self.replies.clone()),
             ServerOrder::CameBack { address } => self.login.came_back(address),
             ServerOrder::LeaveLogin => self.login.leave(),
+        }
+    }
+
+    fn account(&mut self, order: AccountOrder, model: &Model) {
+        match order {
+            AccountOrder::SignIn { provider } => {
+                self.sign_in.begin(provider, self.context.of(model.tab.of.as_ref()), self.replies.clone());
+            }
+            // Without a browser the person follows the address by hand.
+            AccountOrder::Browse { address } => drop(crate::exec::browse(&address)),
+            AccountOrder::CameBack { address } => self.sign_in.came_back(address),
+            AccountOrder::Leave => self.sign_in.leave(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
 use super::{Context, own_server, reports, worktrees};
+use crate::accounts::Known;
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -15,6 +16,7 @@ use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::offer::listing::{Listing, listing};
 use crate::tools::offer::selection::ToolSelection;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a load may need to know of the screen.
 pub struct Facts {
@@ -40,6 +42,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
+        LoadRequest::LogOut { provider } => LoadReply::LoggedOut(super::accounts::log_out(&context, provider).await),
         LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
         LoadRequest::Knowledge => LoadReply::Knowledge(knowledge(context, facts).await),
         LoadRequest::Appearance { skin, theme, save } => look(context, skin, theme, save).await,
@@ -132,15 +135,16 @@ pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Sen
 }
 
 /// The configuration as it is now; a key may have been pasted since the start.
-fn fresh(context: &Context) -> load::Loaded {
+pub fn fresh(context: &Context) -> load::Loaded {
     load::load(&context.sources)
 }
 
 async fn models(context: &Context, refresh: bool) -> LoadReply {
-    let loaded = fresh(context);
-    let env = |name: &str| loaded.env(name).map(str::to_owned);
+    let loaded = Arc::new(fresh(context));
+    let accounts = &context.engine.services().accounts;
     let (cache, http) = (context.paths.cache(), http::client());
-    let found = endpoint::available(&loaded.config, &env);
+    let found = endpoint::available(&loaded.config, &Known { loaded: &loaded, accounts });
+    let found = futures::future::join_all(found.into_iter().map(|endpoint| accounts.unlock(&loaded, endpoint))).await;
     let ask = found.iter().map(|endpoint| catalog::list_models(endpoint, &http, &cache, refresh));
     let lists = futures::future::join_all(ask).await;
     let choice = |info: &ModelInfo| ModelChoice {
@@ -169,7 +173,8 @@ async fn found(context: &Context) -> Found {
     let env = |name: &str| loaded.env(name).map(str::to_owned);
     let addresses = local::usual(&env);
     let dotenv = context.paths.profile().map_or("~/.hermes/.env", |_| ".env of this profile");
-    let keys = ready::keys_found(&env, |name| match loaded.locate(name) {
+    let accounts = &context.engine.services().accounts;
+    let keys = ready::keys_found(&Known { loaded: &loaded, accounts }, |name| match loaded.locate(name) {
         Some((_, Place::Dotenv)) => dotenv,
         Some((_, Place::Environment)) | None => "the environment",
     });

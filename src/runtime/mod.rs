@@ -1,5 +1,6 @@
 //! The loop of the screen, and the only code that awaits for the UI: wait, drain, update, run effects, maybe draw.
 
+pub mod accounts;
 mod diff;
 mod editor;
 mod effects;

@@ -39,7 +39,7 @@ async fn asked(context: &Context, base_url: String, key: &str) -> Result<Server,
     config.model.provider = "custom".into();
     config.model.base_url = base_url.clone();
     config.model.api_key = key.to_owned();
-    let endpoint = endpoint::available(&config, &|_| None).into_iter().next();
+    let endpoint = endpoint::available(&config, &|_: &str| None).into_iter().next();
     let endpoint = endpoint.ok_or_else(|| ServerRefused::Other(format!("{base_url} is not a usable address")))?;
     match catalog::list_models(&endpoint, &http, &context.paths.cache(), true).await {
         Ok(models) if models.is_empty() => Err(ServerRefused::NoList(base_url)),

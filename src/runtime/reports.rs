@@ -7,7 +7,7 @@ use crate::app::msg::LoadReply;
 use crate::llm::ToolSchema;
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::report::sessions::export_text;
-use crate::report::{approvals, doctor, figures};
+use crate::report::{approvals, doctor, figures, keys};
 use crate::text::tokens;
 use crate::tools::offer::selection::ToolSelection;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub async fn report(report: Report, argument: &str, context: &Context, facts: &F
         Report::Tools => ("Tools".into(), super::loads::tools(context, facts).await.text()),
         Report::Server => (format!("MCP server {argument}"), super::servers::report(argument, context)),
         Report::Context => ("Context".into(), context_report(context, facts).await),
-        Report::Usage => ("Usage".into(), usage(facts).await),
+        Report::Usage => ("Usage".into(), usage(context, facts).await),
         Report::Memory => ("Memory".into(), memory(context)),
         Report::Skills => ("Skills".into(), skills(context)),
         Report::Approvals => ("Approval log".into(), approvals::log(argument, &facts.store).await),
@@ -87,13 +87,23 @@ async fn context_report(context: &Context, facts: &Facts) -> String {
     figures::context(&items, &frame, &facts.meter)
 }
 
-async fn usage(facts: &Facts) -> String {
+async fn usage(context: &Context, facts: &Facts) -> String {
     let items = session_items(facts).await.map(|(_, _, items)| items).unwrap_or_default();
     let answers = match &facts.session {
         Some(session) => facts.store.answers(&session.id).await.unwrap_or_default(),
         None => Vec::new(),
     };
-    figures::usage(&items, &answers, &facts.meter.total)
+    let mut out = figures::usage(&items, &answers, &facts.meter.total);
+    let loaded = super::loads::fresh(context);
+    let keys = match context.engine.services().accounts.status(&loaded) {
+        Ok(all) => keys::text(&all),
+        Err(error) => format!("{error}\n"),
+    };
+    if !keys.is_empty() {
+        out.push_str("\nKeys and logins\n");
+        keys.lines().for_each(|line| out.push_str(&format!("  {line}\n")));
+    }
+    out
 }
 
 fn memory(context: &Context) -> String {

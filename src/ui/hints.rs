@@ -129,6 +129,8 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
             (enter, "quits"),
             (leave, "stays"),
         ]),
+        // The edge of the card says them.
+        Modal::SignIn(_) => Vec::new(),
         Modal::PolicyChanged(_) => said(&[(key(Action::Next), "choose"), (enter, "select"), (leave, "later")]),
         Modal::Text(_) => said(&[(scrolls(model), "scroll"), (leave, "close")]),
         Modal::Confirm(confirm) if confirm.inert_until > now => Vec::new(),

@@ -1,5 +1,6 @@
 //! The built program from outside: a person at a terminal, a script at a pipe, and bad days.
 
+mod accounts;
 mod approvals;
 mod bad_days;
 mod coming_back;

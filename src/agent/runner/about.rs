@@ -159,11 +159,11 @@ impl Runner {
     /// Learns the secrets of the project again when a file of them changed.
     pub(super) async fn learn_secrets(&mut self) {
         let (cwd, mut project) = (self.folder(), std::mem::take(&mut self.session.project));
-        let (loaded, logins) = (Arc::clone(&self.deps.loaded), self.deps.paths.mcp_tokens());
+        let (loaded, paths) = (Arc::clone(&self.deps.loaded), self.deps.paths.clone());
         let secrets = self.deps.dispatch.secrets().clone();
         let look = move || {
             if let Some(news) = project.news(&cwd) {
-                secrets.learn(crate::agent::secrets::values(&loaded, &logins).into_iter().chain(news));
+                secrets.learn(crate::agent::secrets::values(&loaded, &paths).into_iter().chain(news));
             }
             project
         };
@@ -194,12 +194,12 @@ impl Runner {
     /// Reads the configuration, when the files of the policy are as they were shown (empty: as the session knows them).
     pub(super) async fn read_again(&mut self, shown: String) -> bool {
         let (sources, policy) = (Arc::clone(&self.deps.sources), Arc::clone(&self.deps.policy));
-        let (secrets, logins) = (self.deps.dispatch.secrets().clone(), self.deps.paths.mcp_tokens());
+        let (secrets, paths) = (self.deps.dispatch.secrets().clone(), self.deps.paths.clone());
         let cwd = self.folder();
         let read = move || {
             let loaded = policy.read_as(&shown, || crate::config::load::load(&sources))?;
             let project = crate::agent::secrets::of_project(&cwd);
-            secrets.learn(crate::agent::secrets::values(&loaded, &logins).into_iter().chain(project));
+            secrets.learn(crate::agent::secrets::values(&loaded, &paths).into_iter().chain(project));
             Some(loaded)
         };
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };

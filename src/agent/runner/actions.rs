@@ -4,6 +4,7 @@ use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
 use crate::agent::guard::Round;
 use crate::agent::named_files;
+use crate::agent::retry::Failure;
 use crate::agent::stream_redactor::StreamRedactor;
 use crate::agent::turn::{Action, Input, Said};
 use crate::llm::{Reply, Request};
@@ -235,19 +236,14 @@ impl Runner {
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,
             Err(error) => {
-                return Some(Input::CallFailed {
-                    kind: crate::llm::ErrorKind::Auth,
-                    message: error.to_string(),
-                    retry_after: None,
-                    partial: None,
-                    dice: 0,
-                });
+                let failure = Failure::of(crate::llm::ErrorKind::Auth);
+                return Some(Input::CallFailed { failure, message: error.to_string(), partial: None });
             }
         };
         self.bound_context(0).await;
         if let Some(message) = self.too_large(0) {
-            let kind = crate::llm::ErrorKind::ContextOverflow;
-            return Some(Input::CallFailed { kind, message, retry_after: None, partial: None, dice: 0 });
+            let failure = Failure::of(crate::llm::ErrorKind::ContextOverflow);
+            return Some(Input::CallFailed { failure, message, partial: None });
         }
         let request = Request {
             system: Arc::clone(&self.session.prompt),
@@ -314,13 +310,13 @@ impl Runner {
             }
             Err(error) => {
                 tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
-                Input::CallFailed {
+                let failure = Failure {
                     kind: error.kind,
-                    message: error.message,
                     retry_after: error.retry_after,
-                    partial: error.partial,
+                    next_key: error.next_key,
                     dice: fastrand::u8(0..100),
-                }
+                };
+                Input::CallFailed { failure, message: error.message, partial: error.partial }
             }
         };
         self.feed(input).await;
@@ -333,11 +329,9 @@ impl Runner {
         self.thought_ms = call.thinking.ended();
         let partial = Reply { text: call.text, reasoning: call.reasoning, ..Reply::default() };
         let cut = Input::CallFailed {
-            kind: crate::llm::ErrorKind::Cancelled,
+            failure: Failure::of(crate::llm::ErrorKind::Cancelled),
             message: String::new(),
-            retry_after: None,
             partial: Some(Box::new(partial)),
-            dice: 0,
         };
         self.feed(cut).await;
     }

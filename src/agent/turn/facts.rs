@@ -1,7 +1,8 @@
 //! What the turn machine is told and what it orders.
 
 use crate::agent::guard::Round;
-use crate::llm::{ErrorKind, Reply};
+use crate::agent::retry::Failure;
+use crate::llm::Reply;
 use crate::protocol::{Body, Image, Origin, ToolBody, ToolCall, TurnEnd};
 use std::time::Duration;
 
@@ -75,12 +76,9 @@ pub enum Input {
     },
     Replied(Reply),
     CallFailed {
-        kind: ErrorKind,
+        failure: Failure,
         message: String,
-        retry_after: Option<Duration>,
         partial: Option<Box<Reply>>,
-        /// 0 to 99: where in the jitter window to wait.
-        dice: u8,
     },
     /// The wait is over or was skipped.
     WaitEnded,

@@ -2,10 +2,9 @@
 
 use super::bodies::{assistant, keep_partial, unanswered, user};
 use super::{Action, Said, State, Turn};
-use crate::agent::retry::{self, Verdict};
+use crate::agent::retry::{self, Failure, Verdict};
 use crate::llm::{ErrorKind, Reply};
 use crate::protocol::{Body, NoteKind, Outcome, StopReason, TurnEnd};
-use std::time::Duration;
 
 /// Continuations of one answer before the rest is given up (as Python Hermes has it).
 pub(super) const MAX_CONTINUATIONS: u32 = 4;
@@ -96,15 +95,8 @@ impl Turn {
         actions
     }
 
-    pub(super) fn failed(
-        &mut self,
-        kind: ErrorKind,
-        message: String,
-        retry_after: Option<Duration>,
-        partial: Option<Box<Reply>>,
-        dice: u8,
-    ) -> Vec<Action> {
-        if self.stopping || kind == ErrorKind::Cancelled {
+    pub(super) fn failed(&mut self, failure: &Failure, message: String, partial: Option<Box<Reply>>) -> Vec<Action> {
+        if self.stopping || failure.kind == ErrorKind::Cancelled {
             let mut actions = keep_partial(partial, StopReason::Cancelled);
             actions.extend(self.finish(TurnEnd::Stopped));
             return actions;
@@ -117,10 +109,16 @@ impl Turn {
             actions.push(Action::Append(user(Said::program(CONTINUE_CUT, "connection lost, continued"))));
         }
         self.failures += 1;
-        match retry::decide(kind, self.failures, self.limits.retries, retry_after, dice) {
+        match retry::decide(failure, self.failures, self.limits.retries) {
             Verdict::Wait(delay) => {
                 self.state = State::Waiting;
                 actions.push(Action::Wait { delay, reason: message, attempt: self.failures, of: self.limits.retries });
+            }
+            Verdict::NextKey => {
+                self.failures = 0;
+                let kind = NoteKind::Info;
+                actions.push(Action::Append(Body::Note { kind, text: format!("{message}; trying the next key") }));
+                actions.extend(self.call());
             }
             Verdict::Trim if self.trims < MAX_TRIMS => {
                 self.trims += 1;

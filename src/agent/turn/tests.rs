@@ -3,6 +3,7 @@
 use super::bodies::assistant;
 use super::reply::{CONTINUE_CUT, MAX_CONTINUATIONS};
 use super::*;
+use crate::agent::retry::Failure;
 use crate::llm::{ErrorKind, Reply};
 use crate::protocol::{Origin, StopReason};
 use std::time::Duration;
@@ -40,7 +41,7 @@ fn result(id: &str) -> ToolBody {
 }
 
 fn failure(kind: ErrorKind, partial: Option<Reply>) -> Input {
-    Input::CallFailed { kind, message: "it broke".into(), retry_after: None, partial: partial.map(Box::new), dice: 0 }
+    Input::CallFailed { failure: Failure::of(kind), message: "it broke".into(), partial: partial.map(Box::new) }
 }
 
 fn note(kind: NoteKind, text: &str) -> Action {

@@ -321,6 +321,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Trust(_)
         | Modal::PolicyChanged(_)
         | Modal::Quit(_)
+        | Modal::SignIn(_)
         | Modal::Input(_) => return false,
     }
     true

@@ -81,6 +81,7 @@ fn modal_entry(modal: &Modal) -> Option<EntryId> {
         | Modal::Input(_)
         | Modal::Trust(_)
         | Modal::PolicyChanged(_)
+        | Modal::SignIn(_)
         | Modal::Quit(_) => None,
     }
 }
@@ -154,6 +155,7 @@ pub fn next_question(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Input(_)
             | Modal::Trust(_)
             | Modal::PolicyChanged(_)
+            | Modal::SignIn(_)
             | Modal::Quit(_),
         )
         | None => return,

@@ -62,6 +62,7 @@ pub fn modal_context(modal: &Modal) -> Context {
         Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => Context::Modal,
         Modal::PolicyChanged(_) => Context::Policy,
         Modal::Quit(_) => Context::Quit,
+        Modal::SignIn(_) => Context::SignIn,
     }
 }
 

@@ -9,5 +9,6 @@ pub mod own_server;
 pub mod palette;
 pub mod pickers;
 pub(super) mod servers;
+pub mod sign_in;
 pub mod toolsets;
 pub mod uses;

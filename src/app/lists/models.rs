@@ -1,6 +1,6 @@
 //! Choosing the model and how hard it thinks.
 
-use super::{own_server, pickers};
+use super::{own_server, pickers, sign_in};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::completion::EFFORTS;
 use crate::app::model::Model;
@@ -55,6 +55,8 @@ fn rows(model: &Model) -> Vec<PickItem> {
 
 /// Rows that are no models: how to come by one.
 const SIGN_IN: &str = "\u{1}provider";
+/// Stands before the name of a provider that is signed in to.
+const WITHOUT_KEY: &str = "\u{1}sign-in:";
 const OWN_SERVER: &str = "\u{1}server";
 
 /// The last rows of the lists of models and providers: neither is ever a dead end.
@@ -68,7 +70,7 @@ fn ways() -> [PickItem; 2] {
         ..PickItem::default()
     };
     [
-        way("A provider…", "paste a key (/login)", SIGN_IN),
+        way("A provider…", "sign in, or paste a key (/login)", SIGN_IN),
         way("My own server…", "an address, and a key if needed", OWN_SERVER),
     ]
 }
@@ -86,7 +88,7 @@ pub fn listed(model: &mut Model, choices: Vec<ModelChoice>, problems: &[String])
 /// A row was chosen: the key is asked for when there is none.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
     match chosen {
-        SIGN_IN => return ask_key(model, ""),
+        SIGN_IN => return ask_key(model, out, ""),
         OWN_SERVER => return own_server::ask(model),
         _ => {}
     }
@@ -144,9 +146,10 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// `/login`: asks for the key of a provider, or for the provider first.
-pub fn ask_key(model: &mut Model, provider: &str) {
-    if !provider.is_empty() {
-        return provider_chosen(model, provider);
+pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
+    let signs_in = model.sign_ins.iter().any(|row| row.provider == provider);
+    if !provider.is_empty() && !signs_in {
+        return provider_chosen(model, out, provider);
     }
     let mut names = crate::llm::ready::pasteable();
     names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
@@ -154,14 +157,44 @@ pub fn ask_key(model: &mut Model, provider: &str) {
     names.retain(|name| !name.is_empty() && name != "custom");
     names.sort();
     names.dedup();
-    let item = |name: String| PickItem { label: name.clone(), value: name, ..PickItem::default() };
+    let item = |name: String| PickItem {
+        label: name.clone(),
+        value: name,
+        group: "Paste a key".into(),
+        ..PickItem::default()
+    };
+    let offers = model.sign_ins.iter().map(|row| PickItem {
+        label: row.title.clone(),
+        detail: if row.missing.is_empty() { "without a key".into() } else { "needs your own client".into() },
+        value: format!("{WITHOUT_KEY}{}", row.provider),
+        group: "Sign in".into(),
+        ..PickItem::default()
+    });
     let [_, own] = ways();
-    let items = names.into_iter().map(item).chain([own]).collect();
+    let items = offers.chain(names.into_iter().map(item)).chain([own]).collect();
     pickers::open(model, PickerKind::Provider, "Providers", items);
+    if signs_in {
+        // Both ways to this one.
+        pickers::paste(model, out, provider);
+    }
+}
+
+/// Logins were thrown away.
+pub fn logged_out(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, String>) {
+    match result {
+        Ok(said) => {
+            model.notices.add(model.now, Level::Info, said);
+            out.push(Effect::Agent(AgentCommand::Reload));
+        }
+        Err(why) => model.notices.add(model.now, Level::Warning, why),
+    }
 }
 
 /// A provider was chosen, or named after `/login`.
-pub fn provider_chosen(model: &mut Model, provider: &str) {
+pub fn provider_chosen(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
+    if let Some(provider) = provider.strip_prefix(WITHOUT_KEY) {
+        return sign_in::begin(model, out, provider);
+    }
     match provider {
         OWN_SERVER | "custom" => own_server::ask(model),
         provider => modals::ask_key(model, provider),

@@ -225,7 +225,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => appearance::take_skin(model, out, &value),
         PickerKind::Theme => appearance::take_theme(model, out, &value),
         PickerKind::Served => own_server::picked(model, out, &value),
-        PickerKind::Provider => models::provider_chosen(model, &value),
+        PickerKind::Provider => models::provider_chosen(model, out, &value),
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Checkout => checkout::chosen(model, out, &value),
         PickerKind::Modes => mode::choose(model, out, &value),

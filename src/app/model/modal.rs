@@ -25,6 +25,8 @@ pub enum Modal {
     PolicyChanged(Box<PolicyChangedModal>),
     /// What still runs, before the program is left.
     Quit(QuitModal),
+    /// A code or an address to sign in with.
+    SignIn(Box<super::sign_in::SignInModal>),
 }
 
 impl Modal {
@@ -38,7 +40,7 @@ impl Modal {
             Modal::Confirm(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
             Modal::Input(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
             Modal::Picker(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
-            Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
+            Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) | Modal::SignIn(_) => None,
         }
     }
 }
@@ -106,6 +108,7 @@ impl Modal {
             | Modal::Sessions(_)
             | Modal::Confirm(_)
             | Modal::Input(_)
+            | Modal::SignIn(_)
             | Modal::Quit(_) => None,
         }
     }
@@ -132,6 +135,7 @@ impl Modal {
             | Modal::Confirm(_)
             | Modal::Trust(_)
             | Modal::Quit(_)
+            | Modal::SignIn(_)
             | Modal::PolicyChanged(_) => None,
         }
     }
@@ -146,7 +150,12 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) | Modal::PolicyChanged(_) | Modal::Quit(_) => false,
+            Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Trust(_)
+            | Modal::PolicyChanged(_)
+            | Modal::SignIn(_)
+            | Modal::Quit(_) => false,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::app::approvals::{answers, choices, inert, mode, permissions, policy_c
 use crate::app::effect::{Effect, LoadRequest, ServerOrder};
 use crate::app::input::keys::Press;
 use crate::app::input::{composer, edit, hint, vi};
-use crate::app::lists::{extensions, own_server, pickers, servers};
+use crate::app::lists::{extensions, own_server, pickers, servers, sign_in};
 use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
@@ -55,6 +55,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Quit(_)) => quitting::act(model, out, press.action),
         Some(Modal::PolicyChanged(_)) => policy_changed::act(model, out, press.action),
         Some(Modal::Trust(_)) => extensions::act(model, out, press.action),
+        Some(Modal::SignIn(_)) => sign_in::act(model, out, press.action),
         None => {}
     }
 }
@@ -70,6 +71,7 @@ fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
         Some(Modal::PolicyChanged(_)) => policy_changed::put_aside(model),
         Some(Modal::Trust(_)) => extensions::put_aside(model),
         Some(Modal::Input(_)) => leave_input(model, out),
+        Some(Modal::SignIn(_)) => sign_in::leave(model, out),
         None => {}
     }
 }
@@ -87,6 +89,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         Some(Modal::Picker(_)) => pickers::paste(model, out, &text),
         Some(Modal::Sessions(_)) => sessions::paste(model, &text),
         Some(Modal::Rewind(_)) => rewind::paste(model, out, &text),
+        Some(Modal::SignIn(_)) => sign_in::pasted(model, out, &text),
         Some(modal @ (Modal::Approval(_) | Modal::Question(_))) => {
             if !answers::paste(modal, &text) {
                 composer::paste(model, out, text);
@@ -252,6 +255,7 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Confirm(_)
             | Modal::Trust(_)
             | Modal::Quit(_)
+            | Modal::SignIn(_)
             | Modal::PolicyChanged(_),
         )
         | None => {}
@@ -319,9 +323,11 @@ pub fn ask_key(model: &mut Model, provider: &str) {
     let name = model.first_run.as_ref().map_or(provider, |card| card.name(provider)).to_owned();
     let tries = hint::field(model, Action::Accept).map(|key| format!("; {key} tries it with one call"));
     let tries = tries.unwrap_or_default();
+    let offers = model.sign_ins.iter().any(|row| row.provider == provider && row.missing.is_empty());
+    let without = if offers { format!(" Without a key: /login {provider}.") } else { String::new() };
     model.tab.modals.push(Modal::Input(InputModal {
         title: format!("Key for {name}"),
-        hint: format!("Paste it{tries}. Nothing is sent before."),
+        hint: format!("Paste it{tries}. Nothing is sent before.{without}"),
         text: String::new(),
         cursor: 0,
         masked: true,
@@ -364,6 +370,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
             | Modal::Input(_)
             | Modal::Trust(_)
             | Modal::PolicyChanged(_)
+            | Modal::SignIn(_)
             | Modal::Confirm(_),
         )
         | None => {}
@@ -397,7 +404,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Quit(_)) => quitting::step(model, rows),
-        Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_)) | None => {}
+        Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::SignIn(_)) | None => {}
     }
 }
 

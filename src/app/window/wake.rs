@@ -28,6 +28,8 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Picker(picker) => Some(picker.inert_until).filter(|until| *until > model.now),
         Modal::Confirm(confirm) => Some(confirm.inert_until).filter(|until| *until > model.now),
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
+        // The time that is left counts down.
+        Modal::SignIn(_) => Some(model.now - model.now.rem_euclid(CLOCK) + CLOCK),
         Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
     });
     let candidates = [

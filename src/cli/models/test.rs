@@ -1,5 +1,6 @@
 //! `hermes models test`: what a model can do, by two short requests.
 
+use crate::accounts::Accounts;
 use crate::agent::Models;
 use crate::cli::{ChatArgs, setup};
 use crate::engine::Base;
@@ -17,7 +18,8 @@ pub(super) async fn run(model: Option<&str>, as_json: bool, out: &mut dyn Write)
 
 /// The same over a configuration that is known.
 pub(super) async fn test(base: &Base, model: Option<&str>, as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let models = Models::new(Arc::clone(&base.loaded), &base.paths);
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let models = Models::new(Arc::clone(&base.loaded), &base.paths, accounts);
     let tested = models.test(model).await;
     models.local().leave().await;
     let (provider, ability) = tested.map_err(anyhow::Error::msg)?;

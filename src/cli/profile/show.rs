@@ -42,7 +42,7 @@ pub(super) fn list(all: &Profiles, as_json: bool, out: &mut dyn Write) -> Result
 pub(super) async fn show(all: &Profiles, paths: &Paths, as_json: bool, out: &mut dyn Write) -> Result<()> {
     let name = paths.profile().unwrap_or(DEFAULT);
     let loaded = load(&Sources { cwd: None, ..Sources::of_process(paths.clone()) });
-    let model = crate::llm::endpoint::resolve(&loaded.config, &|name| loaded.env(name).map(str::to_owned), None);
+    let model = crate::llm::endpoint::resolve(&loaded.config, &|name: &str| loaded.env(name).map(str::to_owned), None);
     let model = model.ok().map(|endpoint| endpoint.label());
     // Only names: a key is nobody's to read here.
     let keys: Vec<&String> = loaded.dotenv.keys().collect();

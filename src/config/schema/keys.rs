@@ -12,6 +12,12 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 
 /// Values of `mcp_servers.*.auth`.
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
+/// Values of `credential_pool_strategies.*`.
+pub const STRATEGIES: &[&str] = &["fill_first", "round_robin", "random", "least_used"];
+/// Values of `accounts.keyring`.
+const KEYRINGS: &[&str] = &["auto", "file", "keyring"];
+/// Values of `accounts.*.flow`.
+const FLOWS: &[&str] = &["", "device", "loopback_pkce", "openrouter_pkce"];
 /// Values of `tools.tool_search.enabled`.
 pub const SEARCH: &[&str] = &["auto", "on", "off"];
 /// Values of `terminal.on_input`.
@@ -86,6 +92,21 @@ pub const KEYS: &[KeySpec] = &[
     key("models.idle_minutes", Integer(0, 10_080), Never, "minutes until an unused model frees its memory; 0: never"),
     key("models.small_profile", Choice(SMALL_PROFILES), Never, "fewer tools and shorter texts for small models"),
     key("models.self_test", Bool, Never, "test a newly chosen model with two short requests"),
+    key(
+        "credential_pool_strategies.*",
+        Choice(STRATEGIES),
+        Never,
+        "which of several keys of a provider is used; `hermes auth list` shows them",
+    ),
+    key("accounts.keyring", Choice(KEYRINGS), Never, "where tokens are kept: `docs/MODELS.md`"),
+    key("accounts.*.flow", Choice(FLOWS), Never, "how you sign in to your own server"),
+    key("accounts.*.client_id", Text, Never, "OAuth client that you registered with this provider"),
+    key("accounts.*.client_secret", Secret, Never, "its secret, if the provider gave one; prefer `${NAME}`"),
+    key("accounts.*.device_url", Text, Never, "address that gives device codes"),
+    key("accounts.*.authorize_url", Text, Never, "address that the browser is sent to"),
+    key("accounts.*.token_url", Text, Never, "address that gives tokens"),
+    key("accounts.*.scope", Text, Never, "scopes to ask for, apart by blanks"),
+    key("accounts.*.redirect_port", Integer(0, 65_535), Never, "port that the browser comes back to; 0: any free one"),
     key("toolsets", TextList, Never, "toolsets available to the model; unset: all"),
     key("custom_toolsets.*", TextList, Never, "custom toolset: tools and toolsets"),
     key("tools.pinned", TextList, Never, "tools and toolsets always included in full, without tool search"),

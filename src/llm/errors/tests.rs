@@ -9,7 +9,7 @@ fn endpoint() -> Endpoint {
     let mut config = crate::config::Config::default();
     config.model.default = "some-model".into();
     config.model.base_url = "https://llm.example/v1".into();
-    let mut endpoint = crate::llm::endpoint::resolve(&config, &|_| None, None).unwrap();
+    let mut endpoint = crate::llm::endpoint::resolve(&config, &|_: &str| None, None).unwrap();
     endpoint.key = Secret::new("topsecretkey1");
     endpoint.key_source = "MY_KEY".into();
     endpoint

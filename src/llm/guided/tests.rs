@@ -66,6 +66,8 @@ impl Provider for Says {
                     status: None,
                     message: "cut".into(),
                     retry_after: None,
+                    reset_after: None,
+                    next_key: Default::default(),
                     partial: Some(Box::new(reply)),
                 }),
                 _ => Ok(reply),

@@ -223,3 +223,35 @@ fn a_provider_moved_by_its_own_variable_keeps_its_key_and_its_models() {
     let other = resolve(&config("openrouter", "m", "https://other.example/v1"), &env(&vars), None).unwrap();
     assert_eq!(other.key.expose(), "");
 }
+
+/// Signed in to one provider, and no variable is set.
+struct SignedIn(&'static str);
+
+impl Keys for SignedIn {
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn account(&self, pool: &str) -> bool {
+        pool == self.0
+    }
+}
+
+#[test]
+fn a_login_is_as_good_as_a_key_and_goes_to_its_provider_only() {
+    let nous = SignedIn("nous");
+    let found = resolve(&config("", "", ""), &nous, None).unwrap();
+    assert_eq!((found.provider.as_str(), found.pool.as_deref(), found.key.is_empty()), ("nous", Some("nous"), true));
+    assert_eq!(available(&config("", "", ""), &nous).len(), 1);
+    assert!(matches!(resolve(&config("openrouter", "m", ""), &nous, None), Err(SetupError::MissingKey { .. })));
+    // Another server that only takes its place gets no key of it, and a key of the configuration is used alone.
+    let moved = resolve(&config("nous", "m", "https://elsewhere.example/v1"), &nous, None).unwrap();
+    assert_eq!(moved.pool, None);
+    let mut with_key = config("nous", "m", "");
+    with_key.model.api_key = "k".into();
+    assert_eq!(resolve(&with_key, &nous, None).unwrap().pool, None);
+    let mut lab = config("lab", "m", "");
+    let entry = ProviderConfig { base_url: "https://lab.example/v1".into(), ..ProviderConfig::default() };
+    lab.providers.insert("lab".into(), entry);
+    assert_eq!(resolve(&lab, &SignedIn("custom:lab"), None).unwrap().pool.as_deref(), Some("custom:lab"));
+}

@@ -11,6 +11,7 @@ mod question;
 mod quit;
 mod rewind;
 mod sessions;
+mod sign_in;
 mod text;
 mod trust;
 
@@ -59,6 +60,7 @@ pub fn draw(
         Modal::PolicyChanged(state) => policy_changed::draw(model, state, paint, area, layout),
         Modal::Quit(state) => quit::draw(model, state, paint, area, layout),
         Modal::Trust(state) => trust::draw(model, state, paint, area, layout),
+        Modal::SignIn(state) => sign_in::draw(model, state, paint, area),
     }
 }
 

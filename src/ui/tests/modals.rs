@@ -5,6 +5,7 @@ use crate::app::Model;
 use crate::app::model::approvals::Entry;
 use crate::app::model::modal::*;
 use crate::app::model::rewind::{Confirming, RewindModal};
+use crate::app::model::sign_in::{SignInModal, SignInStage, Visit};
 use crate::app::model::types::*;
 use crate::app::model::*;
 use crate::protocol::ItemId;
@@ -67,6 +68,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ask_at: None,
             })),
         ),
+        ("sign-in", Modal::SignIn(Box::new(sign_in()))),
         ("rewind", Modal::Rewind(Box::new(rewind(None)))),
         (
             "rewind-choice",
@@ -187,4 +189,24 @@ fn rewind(confirm: Option<Confirming>) -> RewindModal {
         confirm,
         ..RewindModal::default()
     }
+}
+
+/// A sign-in that waits for its code.
+pub fn sign_in() -> SignInModal {
+    let mut qr = vec!["█".repeat(33)];
+    qr.extend((0..15).map(|row| {
+        format!(
+            "██{}██",
+            if row % 2 == 0 { "▀▄ █ ▄▀" } else { " █▀▄█▀ " }.repeat(5).chars().take(29).collect::<String>()
+        )
+    }));
+    qr.push("▀".repeat(33));
+    let visit = Visit {
+        code: "WXYZ-1234".into(),
+        address: "https://portal.example/device".into(),
+        opens: "https://portal.example/device?code=WXYZ-1234".into(),
+        qr,
+        ends: NOW + 754_000,
+    };
+    SignInModal { provider: "nous".into(), title: "Nous Portal".into(), stage: SignInStage::Code(visit) }
 }

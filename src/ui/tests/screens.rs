@@ -64,6 +64,28 @@ fn each_modal() {
 }
 
 #[test]
+fn a_sign_in_shows_its_picture_where_it_fits() {
+    use crate::app::model::modal::Modal;
+    use crate::app::model::sign_in::{SignInStage, Visit};
+    let mut model = fixture::busy();
+    model.tab.modals = vec![Modal::SignIn(Box::new(super::modals::sign_in()))];
+    for (columns, rows) in [(140, 45), (60, 20)] {
+        insta::assert_snapshot!(format!("sign-in-{columns}"), shown(&model, columns, rows));
+    }
+    let mut state = super::modals::sign_in();
+    let address =
+        "https://openrouter.ai/auth?callback_url=http%3A%2F%2Flocalhost%3A41234%2Fcallback&code_challenge=abc"
+            .to_owned();
+    state.stage = SignInStage::Browser(Visit { address, ends: fixture::NOW + 300_000, ..Visit::default() });
+    model.tab.modals = vec![Modal::SignIn(Box::new(state.clone()))];
+    insta::assert_snapshot!("sign-in-browser", shown(&model, 100, 30));
+    state.stage =
+        SignInStage::Failed("the code for nous expired before it was entered; run `hermes login nous`".into());
+    model.tab.modals = vec![Modal::SignIn(Box::new(state))];
+    insta::assert_snapshot!("sign-in-failed", shown(&model, 60, 20));
+}
+
+#[test]
 fn the_smallest_screens() {
     insta::assert_snapshot!("smallest", shown(&fixture::busy(), 40, 12));
     insta::assert_snapshot!("too-small", shown(&fixture::busy(), 39, 11));

@@ -8,14 +8,17 @@ const LONGEST: usize = 16 * 1024;
 const PATH: &str = "/callback";
 
 /// A listener on the loopback address.
-pub(super) struct Door {
+pub struct Door {
     listener: TcpListener,
     port: u16,
 }
 
 impl Door {
     /// Opens it; port 0 is any.
-    pub(super) async fn open(port: u16) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// The port and why it can't be had.
+    pub async fn open(port: u16) -> Result<Self, String> {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
             .map_err(|error| format!("no callback address: port {port} on this machine: {error}"))?;
@@ -24,12 +27,15 @@ impl Door {
     }
 
     /// What the browser is told to come back to.
-    pub(super) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
     /// Waits for the browser and gives the whole address that it came with.
-    pub(super) async fn visited(&self) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// What the login's server says instead of a code.
+    pub async fn visited(&self) -> Result<String, String> {
         loop {
             let (mut stream, _) = self.listener.accept().await.map_err(|error| error.to_string())?;
             let mut request = Vec::new();
