@@ -247,6 +247,7 @@ actions! {
     Here "here" Lists "Only sessions in this folder, or all";
     Rename "rename" Lists "Set the title of the open session";
     DeleteSession "delete-session" Lists "Delete the selected session, after confirming";
+    CancelDownload "cancel-download" Lists "Cancel the download of a model, after confirming";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";
     KeepAll "keep-all" Lists "Let all commands go on, or none";
     Deny "deny" Answers "Deny, and say why";

@@ -41,6 +41,8 @@ pub enum Msg {
     /// MCP servers changed.
     Servers(Vec<crate::app::model::servers::ServerRow>),
     Server(crate::app::model::servers::ServerFact),
+    /// Of models of this computer.
+    Local(crate::app::model::local::LocalFact),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),
@@ -80,6 +82,10 @@ pub enum LoadReply {
     Models { choices: Vec<ModelChoice>, problems: Vec<String> },
     /// What the first-run card found.
     Found(crate::app::model::first_run::Found),
+    /// Models of this computer, and those that it could have.
+    LocalModels(crate::app::model::local::Offers),
+    /// The servers of models that this window uses.
+    Served(Vec<crate::app::model::local::Served>),
     /// One live call with a pasted key.
     KeyTried { provider: String, outcome: Result<String, String> },
     /// Memory, skills and context files that the prompt was made of.

@@ -192,6 +192,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::Here
         | Action::Rename
         | Action::DeleteSession
+        | Action::CancelDownload
         | Action::KeepProcess
         | Action::KeepAll
         | Action::Deny

@@ -231,7 +231,7 @@ fn enough(wanted: &Wanted, bytes: u64) -> Result<(), FetchError> {
 }
 
 /// The host in an address, for people.
-pub(super) fn host_of(address: &str) -> String {
+pub fn host_of(address: &str) -> String {
     let parsed = url::Url::parse(address).ok();
     let host = parsed.as_ref().and_then(|url| {
         let host = url.host_str()?;

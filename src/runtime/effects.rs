@@ -54,6 +54,7 @@ pub struct EffectRunner {
     writes: mpsc::UnboundedSender<LoadRequest>,
     paths: Paths,
     login: super::servers::Login,
+    downloads: super::local_models::Downloads,
     watch: crate::engine::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     /// The session in view, as plugins and hooks know it.
@@ -112,6 +113,7 @@ impl EffectRunner {
             jobs,
             paths: Paths::default(),
             login: Default::default(),
+            downloads: Default::default(),
             watch: Default::default(),
             shown: None,
             talk: Default::default(),
@@ -150,6 +152,7 @@ impl EffectRunner {
             }
             Effect::Window(id, word) => self.talk.answer(id, word),
             Effect::Server(order) => self.server(order, model),
+            Effect::Local(order) => self.downloads.order(order, &self.context, self.replies.clone()),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -289,8 +292,9 @@ impl EffectRunner {
             };
             let sessions = self.context.engine.close_all(&mut workers.events);
             let replies = async { while heard.recv().await.is_some() {} };
+            let downloads = self.downloads.leave();
             tokio::select! {
-                _ = futures::future::join(pump, sessions) => {}
+                _ = futures::future::join3(pump, sessions, downloads) => {}
                 () = replies => {}
             }
             self.store.close().await;

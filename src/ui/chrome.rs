@@ -5,6 +5,7 @@ use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
 use crate::app::Model;
 use crate::app::input::vi;
+use crate::app::lists::local_models;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -98,6 +99,10 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         return;
     }
     let mut parts: Vec<Span> = Vec::new();
+    if let Some(download) = &model.local.download {
+        let text = format!("↓ {} {}", download.title, local_models::short(download));
+        parts.push(Span::new(text, Role::Text));
+    }
     let plan = &model.tab.sidebar.plan;
     if !plan.is_empty() {
         let done = plan.iter().filter(|todo| todo.status == TodoStatus::Completed).count();

@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::fuzzy::Fuzzy;
-use super::{backends, models, own_server, palette, servers, toolsets};
+use super::{backends, local_models, models, own_server, palette, servers, toolsets};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::approvals::{mode, permissions};
@@ -160,6 +160,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Help
         | PickerKind::Model
         | PickerKind::Served
+        | PickerKind::LocalModels
         | PickerKind::Provider
         | PickerKind::Modes
         | PickerKind::Checkout
@@ -178,6 +179,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Help
             | PickerKind::Model
             | PickerKind::Served
+            | PickerKind::LocalModels
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
@@ -206,6 +208,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Help
         | PickerKind::Model
         | PickerKind::Served
+        | PickerKind::LocalModels
         | PickerKind::Skin
         | PickerKind::Theme
         | PickerKind::Provider
@@ -225,6 +228,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => appearance::take_skin(model, out, &value),
         PickerKind::Theme => appearance::take_theme(model, out, &value),
         PickerKind::Served => own_server::picked(model, out, &value),
+        PickerKind::LocalModels => local_models::chosen(model, out, &value),
         PickerKind::Provider => models::provider_chosen(model, &value),
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Checkout => checkout::chosen(model, out, &value),
