@@ -192,6 +192,7 @@ async fn stream(
     }
     enough(wanted, of.unwrap_or(0).saturating_sub(part.done))?;
     let mut meter = Meter::new(part.done);
+    tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed: 0.0 });
     let mut body = answer.body;
     loop {
         let next = tokio::time::timeout(client::STALL, body.next());

@@ -99,10 +99,6 @@ pub fn strip(model: &Model, paint: &mut Paint<'_>, area: Rect) {
         return;
     }
     let mut parts: Vec<Span> = Vec::new();
-    if let Some(download) = &model.local.download {
-        let text = format!("↓ {} {}", download.title, local_models::short(download));
-        parts.push(Span::new(text, Role::Text));
-    }
     let plan = &model.tab.sidebar.plan;
     if !plan.is_empty() {
         let done = plan.iter().filter(|todo| todo.status == TodoStatus::Completed).count();
@@ -265,6 +261,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let live = model.tab.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
     if live > 0 {
         part(paint, &format!("▶ {live}"), strong);
+    }
+    // The card of the first start says more.
+    if let Some(download) = model.local.download.as_ref().filter(|_| model.first_run.is_none()) {
+        part(paint, &format!("↓ {}", local_models::short(download)), strong);
     }
     let asked = model.tab.approvals.entries.len();
     if asked > 0 && model.tab.modals.is_empty() {

@@ -186,7 +186,7 @@ fn context(model: &Model) -> Vec<Entry> {
 /// Models of this computer: the one on its way, and those that are loaded.
 fn models(model: &Model, room: usize) -> Vec<Entry> {
     let mut out = Vec::new();
-    if let Some(download) = &model.local.download {
+    if let Some(download) = model.local.download.as_ref().filter(|_| model.first_run.is_none()) {
         let (mark, role) = match download.state {
             DownloadState::Running => ("↓", Role::Accent),
             DownloadState::Paused => ("‖", Role::Careful),

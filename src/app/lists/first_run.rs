@@ -22,7 +22,7 @@ const AROUND: usize = 8;
 const FIXED: usize = 11;
 
 /// Rows that a model of this computer takes: its own, what comes with it, the way to others.
-const LOCAL: usize = 3;
+const LOCAL: usize = 4;
 /// Models that are here and listed.
 const HERE: usize = 3;
 /// Milliseconds in which no model is fetched after the card has filled: the key was meant for what was there before.

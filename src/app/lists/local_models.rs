@@ -15,7 +15,7 @@ use crate::text::format;
 /// The id of the provider in the config.
 pub const PROVIDER: &str = "local";
 
-/// What is listed about models of this computer, in the demo as well: nothing.
+/// Asks what there is. The demo, which asks nobody for anything, lists nothing.
 pub fn ask(model: &Model, out: &mut Vec<Effect>) {
     if !model.demo {
         out.push(Effect::Load(LoadRequest::LocalModels));
@@ -33,26 +33,25 @@ pub fn listed(model: &mut Model, offers: Offers) {
 
 /// The picker shows what is known now.
 fn refill(model: &mut Model) {
-    let (rows, foot) = (rows(model), footnote(model));
+    let rows = rows(model);
     if let Some(picker) = pickers::top(model, PickerKind::LocalModels) {
-        picker.footnote = foot;
         pickers::fill(picker, rows);
     }
+    note(model);
 }
 
 /// Opens the picker of models for this computer.
 pub fn pick(model: &mut Model, out: &mut Vec<Effect>) {
     let items = rows(model);
-    let footnote = footnote(model);
     let loading = model.local.offers.is_none();
     pickers::open(model, PickerKind::LocalModels, "Models for this computer", items);
     let best = model.local.offers.as_ref().and_then(|offers| offers.best.clone());
     if let Some(picker) = pickers::top(model, PickerKind::LocalModels) {
         picker.loading = loading;
-        picker.footnote = footnote;
         let at = picker.items.iter().position(|item| Some(&item.value) == best.as_ref());
         picker.selected = at.unwrap_or_default();
     }
+    note(model);
     ask(model, out);
 }
 
@@ -107,23 +106,48 @@ fn state(offer: &Offer, offers: Option<&Offers>) -> String {
     }
 }
 
-/// What Enter does, and from whom what comes.
-fn footnote(model: &Model) -> String {
+/// What is said of the selected row: all that its yes is about.
+fn footnote(model: &Model, name: &str) -> String {
     let Some(offers) = &model.local.offers else { return String::new() };
+    let Some(offer) = offers.rows.iter().find(|row| row.name == name) else { return String::new() };
+    let does = |action, does: &str| hint::picker(model, action).map(|key| format!("{key} {does}"));
+    if let Some(download) = model.local.download.as_ref().filter(|download| download.name == name) {
+        let goes = if download.state == DownloadState::Running { "pauses" } else { "goes on" };
+        let keys = [does(Action::Accept, goes), does(Action::CancelDownload, "cancels")];
+        let keys = keys.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let why = if let DownloadState::Failed(why) = &download.state { why.as_str() } else { "" };
+        return [long(download).as_str(), why, keys.as_str()].join("\n").trim_end().replace("\n\n", "\n");
+    }
+    if offer.state.is_here() {
+        return does(Action::Accept, "uses it").unwrap_or_default();
+    }
     if let Some(why) = &offers.missing {
         return why.clone();
     }
-    let host = offers.rows.iter().map(|row| row.host.as_str()).find(|host| !host.is_empty()).unwrap_or_default();
-    let gets = hint::picker(model, Action::Accept).map(|key| format!("{key} gets the selected model from {host}"));
-    let comes = offers.engine.as_ref().map(|engine| {
-        format!(
-            "llama.cpp's server comes with the first one ({}, {}, from {})",
-            format::bytes(engine.bytes),
-            engine.licence,
-            engine.host
-        )
-    });
-    gets.into_iter().chain(comes).collect::<Vec<_>>().join(". ")
+    let takes = takes(model, offer).join(" · ");
+    does(Action::Accept, "gets it").into_iter().chain([takes]).collect::<Vec<_>>().join(": ")
+}
+
+/// What getting a model takes: size, licence, speed, and from whom it comes, with the engine where none is here.
+pub fn takes(model: &Model, offer: &Offer) -> Vec<String> {
+    let mut parts = vec![format::bytes(offer.bytes), offer.licence.clone()];
+    parts.extend(offer.speed.map(|speed| format!("about {} tokens/s here", rounded(speed))));
+    parts.push(format!("from {}", offer.host));
+    if let Some(engine) = model.local.offers.as_ref().and_then(|offers| offers.engine.as_ref()) {
+        parts.push(format!("with llama.cpp's server: {}, {}", format::bytes(engine.bytes), engine.licence));
+        parts.push(format!("from {}", engine.host));
+    }
+    parts
+}
+
+/// The row that is selected now is told about.
+pub fn note(model: &mut Model) {
+    let Some(picker) = pickers::top(model, PickerKind::LocalModels) else { return };
+    let name = pickers::chosen(picker).map(|item| item.value.clone()).unwrap_or_default();
+    let text = footnote(model, &name);
+    if let Some(picker) = pickers::top(model, PickerKind::LocalModels) {
+        picker.footnote = text;
+    }
 }
 
 /// A row of the picker was chosen.
@@ -156,7 +180,12 @@ fn doubt(model: &mut Model, offer: &Offer) {
                 format::bytes(need)
             )
         }
-        _ => "Answers will take long on this computer.".to_owned(),
+        OfferState::Slow
+        | OfferState::Here
+        | OfferState::Running
+        | OfferState::Part(_)
+        | OfferState::Fits
+        | OfferState::Disk(_) => "Answers will take long on this computer.".to_owned(),
     };
     let text = format!("{}\n{} · {} · from {}", why, format::bytes(offer.bytes), offer.licence, offer.host);
     let then = ConfirmThen::GetModel(offer.name.clone());
@@ -328,8 +357,10 @@ pub fn long(download: &Download) -> String {
         (DownloadState::Running, DownloadStep::Loading { engine, done, of, speed }) => {
             let what = if *engine { "llama.cpp's server, " } else { "" };
             let (percent, of_all) = (done * 100 / of.max(&1), format::bytes(*of));
-            let left = of.saturating_sub(*done) as f64 / speed.max(1.0);
-            let left = format::clock((left * 1000.0) as u64);
+            if *speed < 1.0 {
+                return format!("{what}{percent} % of {of_all}");
+            }
+            let left = format::clock((of.saturating_sub(*done) as f64 / speed * 1000.0) as u64);
             format!("{what}{percent} % of {of_all} · {}/s · {left} left", format::bytes(*speed as u64))
         }
     }

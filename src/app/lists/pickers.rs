@@ -92,6 +92,12 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         Some(Action::Close) => return cancel(model),
         Some(Action::Refresh) => return refresh(model, out),
         Some(Action::Accept) => return accept(model, out),
+        Some(Action::CancelDownload) => {
+            if top(model, PickerKind::LocalModels).is_some() {
+                local_models::ask_cancel(model);
+            }
+            return;
+        }
         _ => {}
     }
     let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
@@ -153,6 +159,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => appearance::preview_skin(model, out, &value),
         PickerKind::Theme => appearance::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
+        PickerKind::LocalModels => local_models::note(model),
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
@@ -160,7 +167,6 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Help
         | PickerKind::Model
         | PickerKind::Served
-        | PickerKind::LocalModels
         | PickerKind::Provider
         | PickerKind::Modes
         | PickerKind::Checkout

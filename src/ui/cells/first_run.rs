@@ -82,10 +82,10 @@ fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, St
         }
         Row::MoreLocal => {
             let count = local.offers.as_ref().map_or(0, |offers| offers.rows.len());
-            let count = plural(count as u64, "model", "models");
-            (LOCAL, "Other models for this computer…".to_owned(), count)
+            let count = format!("{} for this computer", plural(count as u64, "model", "models"));
+            (LOCAL, "Other models…".to_owned(), count)
         }
-        Row::NoLocal(_) => (LOCAL, "Not here yet".to_owned(), String::new()),
+        Row::NoLocal(_) => (LOCAL, "Can't run one yet".to_owned(), String::new()),
         Row::Provider(provider) => (PROVIDER, name(provider), "paste a key".to_owned()),
         Row::More(count) => (PROVIDER, format!("{count} more…"), String::new()),
     }
@@ -96,16 +96,8 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
     let dim = |text: String| (text, Role::Dim);
     match row {
         Row::GetLocal(name) => {
-            let Some(offer) = model.local.find(name) else { return Vec::new() };
-            let mut parts = vec![dim(format::bytes(offer.bytes)), dim(offer.licence.clone())];
-            let speed = offer.speed.map(|speed| format!("about {} tokens/s here", local_models::rounded(speed)));
-            parts.extend(speed.map(dim));
-            parts.push(dim(format!("from {}", offer.host)));
-            if let Some(engine) = model.local.offers.as_ref().and_then(|offers| offers.engine.as_ref()) {
-                let what = format!("with llama.cpp's server: {}, {}", format::bytes(engine.bytes), engine.licence);
-                parts.extend([dim(what), dim(format!("from {}", engine.host))]);
-            }
-            parts
+            let parts = model.local.find(name).map(|offer| local_models::takes(model, offer));
+            parts.into_iter().flatten().map(dim).collect()
         }
         Row::Download => match model.local.download.as_ref().map(|download| &download.state) {
             Some(DownloadState::Failed(why)) => vec![(why.clone(), Role::Bad)],

@@ -337,7 +337,7 @@ pub fn first_run_download(state: local::DownloadState) -> Model {
         state,
         step: local::DownloadStep::Loading {
             engine: false,
-            done: 1_123_784_534,
+            done: 1_129_000_000,
             of: 2_740_937_888,
             speed: 12_300_000.0,
         },
