@@ -160,6 +160,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
+    LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "";
     ModelCycle "model-next" Model "Next recently used model";
     ProviderKey "provider-key" Model "Store a key for a provider" => "login" ["key"], "[provider]";
     EffortDown "effort-down" Model "Think less";

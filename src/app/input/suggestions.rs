@@ -81,6 +81,17 @@ mod tests {
     }
 
     #[test]
+    fn every_scene_on_offer_is_one_that_the_demo_plays() {
+        let demo = include_str!("../../../assets/demo/demo.yaml");
+        let when = |line: &str| regex::Regex::new(line.strip_prefix("  - when: '")?.strip_suffix('\'')?).ok();
+        let scenes: Vec<regex::Regex> = demo.lines().filter_map(when).collect();
+        let plays = |prompt: &str| scenes.iter().position(|scene| scene.is_match(prompt));
+        let played: Vec<Option<usize>> = SCENES.iter().map(|prompt| plays(prompt)).collect();
+        assert_eq!(played, (0..scenes.len()).map(Some).collect::<Vec<_>>(), "each has one of its own");
+        assert!(USUAL.iter().all(|prompt| plays(prompt).is_none()), "what a model can do is nothing for the demo");
+    }
+
+    #[test]
     fn the_demo_offers_its_own_scenes_and_a_conversation_none() {
         let mut model = empty_session();
         model.first_run = None;

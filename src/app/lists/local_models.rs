@@ -6,7 +6,7 @@ use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::local::{
-    Download, DownloadState, DownloadStep, GotNot, LocalFact, LocalOrder, Offer, OfferState, Offers,
+    Download, DownloadState, DownloadStep, GotNot, LocalFact, LocalOrder, Offer, OfferState, Offers, ServedState,
 };
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use crate::protocol::{AgentEvent, Level};
@@ -42,6 +42,9 @@ fn refill(model: &mut Model) {
 
 /// Opens the picker of models for this computer.
 pub fn pick(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.demo {
+        return model.notices.add(model.now, Level::Info, "the demo has a model of its own: leave it to get another");
+    }
     let items = rows(model);
     let loading = model.local.offers.is_none();
     pickers::open(model, PickerKind::LocalModels, "Models for this computer", items);
@@ -375,6 +378,18 @@ pub fn filled(download: &Download) -> u64 {
         | DownloadStep::Unpacking
         | DownloadStep::Trying { .. }
         | DownloadStep::Loading { engine: false, .. } => download.percent,
+    }
+}
+
+/// What the server of a model does, in a word; empty where none runs.
+pub fn running(model: &Model, name: &str) -> &'static str {
+    let served = model.local.served.iter().find(|served| served.name == name);
+    match (served.map(|served| served.state), model.local.find(name).map(|offer| offer.state)) {
+        (Some(ServedState::Loading), _) => "loading",
+        (Some(ServedState::Asleep), _) => "asleep",
+        // Another window may be its user.
+        (Some(ServedState::On), _) | (None, Some(OfferState::Running)) => "running",
+        (None, _) => "",
     }
 }
 

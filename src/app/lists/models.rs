@@ -4,7 +4,6 @@ use super::{local_models, own_server, pickers};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::completion::EFFORTS;
 use crate::app::model::Model;
-use crate::app::model::local::OfferState;
 use crate::app::model::modal::{PickItem, PickerKind};
 use crate::app::model::notices::About;
 use crate::app::msg::ModelChoice;
@@ -45,10 +44,10 @@ fn rows(model: &Model) -> Vec<PickItem> {
         boost: 0,
         label: choice.model.clone(),
         detail: choice.detail.clone(),
-        hint: match model.local.find(&choice.model) {
-            _ if !choice.ready => "needs a key".into(),
-            Some(offer) if is_local(choice) && offer.state == OfferState::Running => "running".into(),
-            Some(_) | None => String::new(),
+        hint: match choice.ready {
+            false => "needs a key".into(),
+            true if is_local(choice) => local_models::running(model, &choice.model).into(),
+            true => String::new(),
         },
         value: value(choice),
         group: if is_local(choice) { HERE.into() } else { choice.provider.clone() },
