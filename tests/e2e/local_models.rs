@@ -77,9 +77,9 @@ fn a_download_is_paused_gone_on_with_after_a_restart_and_checked() {
     let (home, _served) = home(&hub);
     let mut term = card(&home, "Get Tiny Test");
     let part = home.hermes().join(format!("models/{MODEL}.gguf.part"));
-    term.send("\r").wait("% of 1 MB").wait("Enter pause");
+    term.send("\r").wait("% of 1 MB").wait("Enter pauses");
     until("something comes", || length(&part) > 0);
-    term.send("\r").wait("paused at").wait("Enter go on");
+    term.send("\r").wait("paused at").wait("Enter goes on");
     let came = length(&part);
     term.quit();
     assert_eq!(term.ended(), 0);
@@ -87,7 +87,7 @@ fn a_download_is_paused_gone_on_with_after_a_restart_and_checked() {
     hub.behave(Manner::Wrong);
     let mut term = card(&home, "Resume Tiny Test");
     assert!(term.text().contains("% here"), "{}", term.text());
-    term.send("\r").wait("gave another file").wait("Enter try again");
+    term.send("\r").wait("gave another file").wait("Enter tries again");
     let ranges: Vec<_> = hub.asked().into_iter().filter_map(|(_, range)| range).collect();
     assert_eq!(ranges.first(), Some(&format!("bytes={came}-")), "it goes on from there");
     assert!(!home.hermes().join(format!("models/{MODEL}.gguf")).exists());
@@ -108,7 +108,7 @@ fn quitting_pauses_and_cancelling_removes_what_came_when_it_is_asked_to() {
     assert_eq!(term.ended(), 0);
     assert!(length(&part) > 0, "what came stays");
     let mut term = card(&home, "Resume Tiny Test");
-    term.send("\r").wait("Enter pause");
+    term.send("\r").wait("Enter pauses");
     term.send("\x1b[3~").wait("Cancel the download");
     term.send("y\r").gone("Cancel the download").wait("Get Tiny Test");
     until("the part is gone", || !part.exists());

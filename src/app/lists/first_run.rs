@@ -17,9 +17,9 @@ const FEW: usize = 6;
 const SCARCE: u16 = 36;
 /// Rows of the screen that are not the card's.
 const AROUND: usize = 8;
-/// Rows of the card beside keys, servers and providers: welcome, the own server, the group without an account, headings, the
-/// way to the rest, the foot.
-const FIXED: usize = 11;
+/// Rows of the card beside keys, servers and providers: welcome, the own server with its heading, the group without an
+/// account, headings, the way to the rest, the foot.
+const FIXED: usize = 13;
 
 /// Rows that a model of this computer takes: its own, what comes with it, the way to others.
 const LOCAL: usize = 4;
@@ -29,12 +29,13 @@ const HERE: usize = 3;
 const INERT: i64 = 300;
 
 /// How many providers leave the rest of the card in view.
-fn listed(card: &FirstRun, found: &Found) -> usize {
+fn listed(card: &FirstRun, found: &Found, local: &Local) -> usize {
     if card.room == 0 || card.room >= SCARCE {
         return PROVIDERS;
     }
     let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
-    let taken = AROUND + FIXED + group(LOCAL) + group(found.keys.len()) + group(found.servers.len());
+    let own = if local.offers.is_some() { LOCAL } else { 0 };
+    let taken = AROUND + FIXED + group(own) + group(found.keys.len()) + found.servers.len();
     usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
 }
 
@@ -93,7 +94,8 @@ pub fn rows(card: &FirstRun, local: &Local) -> Vec<Row> {
     }
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
-        let shown = if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found)) };
+        let shown =
+            if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found, local)) };
         rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
         if shown < found.providers.len() {
             rows.push(Row::More(found.providers.len() - shown));

@@ -48,10 +48,11 @@ pub fn pick(model: &mut Model, out: &mut Vec<Effect>) {
     let items = rows(model);
     let loading = model.local.offers.is_none();
     pickers::open(model, PickerKind::LocalModels, "Models for this computer", items);
-    let best = model.local.offers.as_ref().and_then(|offers| offers.best.clone());
+    let coming = model.local.download.as_ref().map(|download| download.name.clone());
+    let first = coming.or_else(|| model.local.offers.as_ref().and_then(|offers| offers.best.clone()));
     if let Some(picker) = pickers::top(model, PickerKind::LocalModels) {
         picker.loading = loading;
-        let at = picker.items.iter().position(|item| Some(&item.value) == best.as_ref());
+        let at = picker.items.iter().position(|item| Some(&item.value) == first.as_ref());
         picker.selected = at.unwrap_or_default();
     }
     note(model);

@@ -99,10 +99,16 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
             let parts = model.local.find(name).map(|offer| local_models::takes(model, offer));
             parts.into_iter().flatten().map(dim).collect()
         }
-        Row::Download => match model.local.download.as_ref().map(|download| &download.state) {
-            Some(DownloadState::Failed(why)) => vec![(why.clone(), Role::Bad)],
-            Some(DownloadState::Running | DownloadState::Paused) | None => Vec::new(),
-        },
+        Row::Download => {
+            let (does, why) = match model.local.download.as_ref().map(|download| &download.state) {
+                Some(DownloadState::Paused) => ("goes on", None),
+                Some(DownloadState::Failed(why)) => ("tries again", Some((why.clone(), Role::Bad))),
+                Some(DownloadState::Running) | None => ("pauses", None),
+            };
+            let key = |action| hint::key_in(model, Context::FirstRun, action);
+            let keys = [(key(Action::Accept), does), (key(Action::CancelDownload), "cancels")];
+            why.into_iter().chain([dim(hint::sentence(&keys))]).collect()
+        }
         Row::NoLocal(why) => vec![dim(why.clone())],
         Row::Key(..)
         | Row::Server(_)
@@ -164,7 +170,6 @@ fn lines(model: &Model, card: &FirstRun, width: u16) -> Vec<Line> {
     let foot = hint::list(&[
         (hint::pair(key(Action::Previous), key(Action::Next)), "choose"),
         (key(Action::Accept), takes(model)),
-        (key(Action::CancelDownload).filter(|_| selected(model) == Some(Row::Download)), "cancel"),
         (Some("/model and /login".to_owned()), "later"),
     ]);
     lines.extend([Line::Blank, Line::Foot(foot)]);
@@ -173,12 +178,9 @@ fn lines(model: &Model, card: &FirstRun, width: u16) -> Vec<Line> {
 
 /// What Enter does with the selected row.
 fn takes(model: &Model) -> &'static str {
-    match (selected(model), model.local.download.as_ref().map(|download| &download.state)) {
-        (Some(Row::Download), Some(DownloadState::Running)) => "pause",
-        (Some(Row::Download), Some(DownloadState::Paused)) => "go on",
-        (Some(Row::Download), Some(DownloadState::Failed(_))) => "try again",
-        (Some(Row::GetLocal(_)), _) => "get it",
-        (Some(Row::NoLocal(_)), _) => "look again",
+    match selected(model) {
+        Some(Row::GetLocal(_)) => "get it",
+        Some(Row::NoLocal(_)) => "look again",
         _ => "select",
     }
 }
