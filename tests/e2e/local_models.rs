@@ -6,10 +6,10 @@ use std::path::Path;
 
 /// A home without a model, with a hub and a stand-in for llama.cpp's server.
 fn home(hub: &Hub) -> (Home, Served) {
-    let home = Home::empty();
+    let mut home = Home::empty();
     let served = Served::in_home(&home);
     home.config(&served.config());
-    hub.offer(&home);
+    hub.offer(&mut home);
     (home, served)
 }
 

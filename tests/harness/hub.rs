@@ -83,8 +83,10 @@ impl Hub {
         self.shelf.lock().unwrap().file.to_vec()
     }
 
-    /// Makes the model of this hub the only one that is offered in a home, and the hub the only host.
-    pub fn offer(&self, home: &Home) {
+    /// Makes the model of this hub the only one that is offered in a home, and the hub the first host. The next one, which
+    /// is outside, can't be reached.
+    pub fn offer(&self, home: &mut Home) {
+        home.set("HTTPS_PROXY", "http://127.0.0.1:9");
         let bundled = include_str!("../../assets/local-models.yaml");
         // A row without a hash is not offered, and it takes the place of the bundled one of its name.
         let none = bundled.split("engines:").next().unwrap().lines().filter_map(|line| line.strip_prefix("- name: "));

@@ -43,7 +43,7 @@ fn refill(model: &mut Model) {
 /// Opens the picker of models for this computer.
 pub fn pick(model: &mut Model, out: &mut Vec<Effect>) {
     if model.demo {
-        return model.notices.add(model.now, Level::Info, "the demo has a model of its own: leave it to get another");
+        return model.notices.add(model.now, Level::Info, "the demo plays a script: leave it to get a model");
     }
     let items = rows(model);
     let loading = model.local.offers.is_none();

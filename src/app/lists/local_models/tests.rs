@@ -1,3 +1,5 @@
+//! Getting, pausing, cancelling and using models of this computer, by keys and facts.
+
 use super::*;
 use crate::app::lists::first_run::{Row, rows as card_rows};
 use crate::app::model::first_run::Found;
