@@ -30,18 +30,19 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "tools" => &["tools", "backends", "exec", "store", "llm", "context", "config", "fs"],
         "mcp" => &["mcp", "exec", "store", "llm", "context", "config", "tools::spec", "fs"],
         "plugins" => &["plugins", "tools::spec", "tools::hook", "exec", "store", "llm", "context", "config", "fs"],
-        "agent" => {
-            &["agent", "accounts", "local", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config", "fs"]
-        }
-        "report" => &[
-            "report", "accounts", "mcp", "plugins", "tools", "backends", "exec", "store", "local", "llm", "context", "config",
+        "agent" => &[
+            "agent", "accounts", "local", "llm", "tools", "plugins", "backends", "exec", "store", "context", "config",
             "fs",
+        ],
+        "report" => &[
+            "report", "accounts", "mcp", "plugins", "tools", "backends", "exec", "store", "local", "llm", "context",
+            "config", "fs",
         ],
         "app" => &["app", "exec", "store", "llm", "config"],
         "ui" => &["ui", "app", "config", "exec", "llm"],
         "engine" => &[
-            "engine", "accounts", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "local", "llm", "context",
-            "config", "fs",
+            "engine", "accounts", "agent", "tools", "plugins", "mcp", "backends", "exec", "store", "local", "llm",
+            "context", "config", "fs",
         ],
         // Both put the rooms together; they meet where `cli` starts the screen.
         "runtime" => &[

@@ -160,6 +160,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
+    LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "";
     ModelCycle "model-next" Model "Next recently used model";
     ProviderKey "provider-key" Model "Sign in to a provider, or store a key" => "login" ["key"], "[provider]";
     Logout "logout" Model "Delete the logins of a provider" => "logout" [], "[provider]";
@@ -249,6 +250,7 @@ actions! {
     Rename "rename" Lists "Set the title of the open session";
     DeleteSession "delete-session" Lists "Delete the selected session, after confirming";
     CopyAddress "copy-address" Lists "Copy the address to sign in at";
+    CancelDownload "cancel-download" Lists "Cancel the download of a model, after confirming";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";
     KeepAll "keep-all" Lists "Let all commands go on, or none";
     Deny "deny" Answers "Deny, and say why";

@@ -42,6 +42,8 @@ pub enum Effect {
     Server(ServerOrder),
     /// To the accounts of providers.
     Account(AccountOrder),
+    /// To the models of this computer.
+    Local(super::model::local::LocalOrder),
     /// To the clipboard.
     Copy(String),
     /// Opens the external editor on this text, as a process of the terminal pane.
@@ -126,6 +128,10 @@ pub enum LoadRequest {
         refresh: bool,
     },
     FirstRun,
+    /// Models of this computer, and those that it could have. Nothing is fetched for it.
+    LocalModels,
+    /// The servers of models that this window uses.
+    Served,
     TryKey {
         provider: String,
         key: String,

@@ -6,11 +6,13 @@ use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
+use crate::app::lists::local_models;
 use crate::app::session::{items, queue, rewind, sessions, tabs, turn};
 use crate::protocol::{AgentEvent, ToolStart};
 
 /// The agent told something.
 pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
+    local_models::follow(model, out, &event);
     match event {
         AgentEvent::TextDelta(text) => items::text_delta(model, &text),
         AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),

@@ -5,6 +5,7 @@ pub mod composer;
 pub mod extensions;
 pub mod first_run;
 pub mod layout;
+pub mod local;
 pub mod modal;
 pub mod notices;
 pub mod permissions;
@@ -80,6 +81,8 @@ pub struct Model {
     /// Set when leaving was asked for once (Ctrl-C on an empty composer), until this time.
     pub quit_armed: Option<i64>,
     pub demo: bool,
+    /// Models of this computer.
+    pub local: local::Local,
     pub keymap: Arc<Keymap>,
     /// The person's home folder, absolute: shown as `~`.
     pub home: String,

@@ -43,6 +43,8 @@ pub enum Msg {
     Server(crate::app::model::servers::ServerFact),
     /// A sign-in goes on, or is over.
     Account(crate::app::model::sign_in::AccountFact),
+    /// Of models of this computer.
+    Local(crate::app::model::local::LocalFact),
     // shell
     /// What the last frame put where.
     Drawn(Box<Layout>),
@@ -82,6 +84,10 @@ pub enum LoadReply {
     Models { choices: Vec<ModelChoice>, problems: Vec<String> },
     /// What the first-run card found.
     Found(crate::app::model::first_run::Found),
+    /// Models of this computer, and those that it could have.
+    LocalModels(crate::app::model::local::Offers),
+    /// The servers of models that this window uses.
+    Served(Vec<crate::app::model::local::Served>),
     /// One live call with a pasted key.
     KeyTried { provider: String, outcome: Result<String, String> },
     /// Memory, skills and context files that the prompt was made of.

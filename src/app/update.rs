@@ -7,7 +7,7 @@ use super::msg::{LoadReply, Msg};
 use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
-use crate::app::lists::{extensions, first_run, models, own_server, servers, sign_in, toolsets, uses};
+use crate::app::lists::{extensions, first_run, local_models, models, own_server, servers, sign_in, toolsets, uses};
 use crate::app::reading::{marking, scroll, select};
 use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
 use crate::app::terminal::{asks, editor, pane};
@@ -63,6 +63,7 @@ impl Model {
             window_focused: true,
             quit_armed: None,
             demo: false,
+            local: Default::default(),
             keymap,
             home: String::new(),
             profile: None,
@@ -155,6 +156,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         Msg::Servers(rows) => servers::changed(model, rows),
         Msg::Server(fact) => servers::heard(model, out, fact),
         Msg::Account(fact) => sign_in::heard(model, out, fact),
+        Msg::Local(fact) => local_models::heard(model, out, fact),
         Msg::Drawn(layout) => scroll::drawn(model, out, *layout),
         Msg::Terminated => sessions::leave(model, out),
         Msg::EditorStarted(id) => editor::started(model, id),
@@ -185,6 +187,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
     match reply {
         LoadReply::Models { choices, problems } => models::listed(model, choices, &problems),
         LoadReply::Found(found) => first_run::found(model, found),
+        LoadReply::LocalModels(offers) => local_models::listed(model, offers),
+        LoadReply::Served(served) => model.local.served = served,
         LoadReply::KeyTried { provider, outcome } => first_run::key_tried(model, out, &provider, outcome),
         LoadReply::LoggedOut(result) => models::logged_out(model, out, result),
         LoadReply::KeySaved { provider, result } => first_run::key_saved(model, out, &provider, result),

@@ -192,6 +192,7 @@ async fn stream(
     }
     enough(wanted, of.unwrap_or(0).saturating_sub(part.done))?;
     let mut meter = Meter::new(part.done);
+    tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed: 0.0 });
     let mut body = answer.body;
     loop {
         let next = tokio::time::timeout(client::STALL, body.next());
@@ -231,7 +232,7 @@ fn enough(wanted: &Wanted, bytes: u64) -> Result<(), FetchError> {
 }
 
 /// The host in an address, for people.
-pub(super) fn host_of(address: &str) -> String {
+pub fn host_of(address: &str) -> String {
     let parsed = url::Url::parse(address).ok();
     let host = parsed.as_ref().and_then(|url| {
         let host = url.host_str()?;

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 /// The id of the provider.
@@ -40,6 +40,8 @@ struct Inner {
     /// Headers that were read, with the time of the file.
     headers: Mutex<BTreeMap<PathBuf, (SystemTime, Header)>>,
     slots: Mutex<BTreeMap<String, Arc<Slot>>>,
+    /// Told when what a server does changes.
+    changed: watch::Sender<()>,
 }
 
 /// One model: a server at most.
@@ -48,6 +50,7 @@ struct Slot {
     running: tokio::sync::Mutex<Option<Running>>,
     /// What is shown of it, without waiting for whoever starts it.
     shown: Mutex<Shown>,
+    changed: watch::Sender<()>,
 }
 
 #[derive(Clone, Default)]
@@ -105,6 +108,7 @@ impl Local {
             http: http::client(),
             headers: Mutex::default(),
             slots: Mutex::default(),
+            changed: watch::Sender::default(),
         }))
     }
 
@@ -161,7 +165,8 @@ impl Local {
         let mut slots = lock(&self.0.slots);
         let new = || {
             let files = Files::new(&self.0.home, name);
-            Arc::new(Slot { files, running: Default::default(), shown: Mutex::default() })
+            let changed = self.0.changed.clone();
+            Arc::new(Slot { files, running: Default::default(), shown: Mutex::default(), changed })
         };
         Arc::clone(slots.entry(name.to_owned()).or_insert_with(new))
     }
@@ -298,6 +303,11 @@ impl Local {
         });
     }
 
+    /// Hears when a server is started, ready, put to sleep or ended.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changed.subscribe()
+    }
+
     /// What runs, for the sidebar.
     pub fn view(&self) -> Vec<View> {
         let slots = lock(&self.0.slots);
@@ -369,6 +379,7 @@ fn flat<T>(done: Result<Result<T, LocalError>, tokio::task::JoinError>) -> Resul
 impl Slot {
     fn show(&self, daemon: Option<Daemon>, state: State) {
         *lock(&self.shown) = Shown { daemon, state };
+        self.changed.send_replace(());
     }
 }
 

@@ -55,6 +55,7 @@ pub struct EffectRunner {
     paths: Paths,
     login: super::servers::Login,
     sign_in: super::accounts::Pending,
+    downloads: super::local_models::Downloads,
     watch: crate::engine::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
     /// The session in view, as plugins and hooks know it.
@@ -114,6 +115,7 @@ impl EffectRunner {
             paths: Paths::default(),
             login: Default::default(),
             sign_in: Default::default(),
+            downloads: Default::default(),
             watch: Default::default(),
             shown: None,
             talk: Default::default(),
@@ -153,6 +155,7 @@ impl EffectRunner {
             Effect::Window(id, word) => self.talk.answer(id, word),
             Effect::Server(order) => self.server(order, model),
             Effect::Account(order) => self.account(order, model),
+            Effect::Local(order) => self.downloads.order(order, &self.context, self.replies.clone()),
             Effect::Process(order) => self.exec.command(order),
             Effect::Store(job) => {
                 let _ = self.jobs.send(job);
@@ -304,8 +307,9 @@ impl EffectRunner {
             };
             let sessions = self.context.engine.close_all(&mut workers.events);
             let replies = async { while heard.recv().await.is_some() {} };
+            let downloads = self.downloads.leave();
             tokio::select! {
-                _ = futures::future::join(pump, sessions) => {}
+                _ = futures::future::join3(pump, sessions, downloads) => {}
                 () = replies => {}
             }
             self.store.close().await;

@@ -1,6 +1,6 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
-use super::{Context, own_server, reports, worktrees};
+use super::{Context, local_models, own_server, reports, worktrees};
 use crate::accounts::Known;
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
@@ -40,6 +40,8 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
     let reply = match request {
         LoadRequest::Models { refresh } => models(&context, refresh).await,
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
+        LoadRequest::LocalModels => LoadReply::LocalModels(local_models::offers(&context).await),
+        LoadRequest::Served => LoadReply::Served(local_models::served(&local_models::of(&context))),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
         LoadRequest::LogOut { provider } => LoadReply::LoggedOut(super::accounts::log_out(&context, provider).await),
@@ -165,7 +167,21 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
             }
         }
     }
+    choices.extend(here(context).await.iter().map(choice));
     LoadReply::Models { choices, problems }
+}
+
+/// The models that are on this computer.
+async fn here(context: &Context) -> Vec<ModelInfo> {
+    let local = local_models::of(context);
+    let known = move || -> Vec<ModelInfo> {
+        let info = |name: &str| {
+            let provider = crate::local::served::PROVIDER.to_owned();
+            local.known(name, ModelInfo { id: name.to_owned(), provider, ..ModelInfo::default() })
+        };
+        local.shelf().list().iter().map(|kept| info(&kept.name)).collect()
+    };
+    tokio::task::spawn_blocking(known).await.unwrap_or_default()
 }
 
 async fn found(context: &Context) -> Found {
@@ -178,9 +194,11 @@ async fn found(context: &Context) -> Found {
         Some((_, Place::Dotenv)) => dotenv,
         Some((_, Place::Environment)) | None => "the environment",
     });
-    let servers = local::scan(&http::client(), &addresses).await;
+    let http = http::client();
+    let (servers, offers) = tokio::join!(local::scan(&http, &addresses), local_models::offers(context));
     let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
-    Found { keys, servers: servers.into_iter().map(own_server::row).collect(), providers: ready::pasteable(), names }
+    let servers = servers.into_iter().map(own_server::row).collect();
+    Found { keys, servers, providers: ready::pasteable(), names, local: Some(offers) }
 }
 
 /// One live call with a pasted key, which advises and never walls.

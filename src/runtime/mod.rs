@@ -10,6 +10,7 @@ mod frame;
 mod images;
 mod input;
 mod loads;
+mod local_models;
 mod open_tabs;
 mod own_server;
 mod paths;
@@ -23,6 +24,7 @@ mod worktrees;
 
 use crate::app::approvals::seen;
 use crate::app::input::vi;
+use crate::app::model::local::LocalFact;
 use crate::app::model::notices::Notices;
 use crate::app::model::tab::{KeptTab, TabId, TabState};
 use crate::app::session::tabs;
@@ -164,6 +166,8 @@ impl Screen {
         let mut asked = engine.screen_asks();
         let mut servers_changed = mcp.changes();
         servers_changed.mark_changed();
+        let local = engine.services().models.local().clone();
+        let mut served_changed = local.changes();
         let opened = engine.open(SessionSpec { opens: tabs.first, ..context.spec.clone() });
         self.take_in(Msg::Bound(self.model.tab.id, opened), Urgency::Background);
         let start = crate::app::start(&mut self.model);
@@ -257,6 +261,9 @@ impl Screen {
                 Some(ask) = asked.recv() => (hands.asked(ask), Urgency::Input),
                 Ok(()) = servers_changed.changed() => {
                     (Msg::Servers(servers::rows(&mcp)), Urgency::Background)
+                }
+                Ok(()) = served_changed.changed() => {
+                    (Msg::Local(LocalFact::Served(local_models::served(&local))), Urgency::Background)
                 }
                 () = hands.woken() => (Msg::Woke, Urgency::Background),
             };

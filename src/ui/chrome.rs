@@ -5,6 +5,7 @@ use super::paint::{Paint, cells, inset, row};
 use super::{hints, to_area};
 use crate::app::Model;
 use crate::app::input::vi;
+use crate::app::lists::local_models;
 use crate::app::model::approvals::Entry;
 use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::{Git, Knowledge};
@@ -267,6 +268,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     let live = model.tab.processes.rows.iter().filter(|row| !matches!(row.state, ProcessState::Exited(_))).count();
     if live > 0 {
         part(paint, &format!("▶ {live}"), strong);
+    }
+    // The card of the first start says more.
+    if let Some(download) = model.local.download.as_ref().filter(|_| model.first_run.is_none()) {
+        part(paint, &format!("↓ {}", local_models::short(download)), strong);
     }
     let asked = model.tab.approvals.entries.len();
     if asked > 0 && model.tab.modals.is_empty() {

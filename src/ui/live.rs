@@ -54,9 +54,8 @@ pub fn activity(model: &Model) -> Option<Vec<Span>> {
     }
     let streams = model.tab.transcript.cells.last().filter(|cell| !cell.finished).map(|cell| &cell.kind);
     if let Some((what, at)) = running.waiting.as_ref().filter(|_| streams.is_none()) {
-        let spins = Span::new(format!("{} ", spinner(model.now)), Role::Accent);
         let what = Span::new(format!("{what}…  "), Role::Text);
-        return Some(vec![spins, what, dim(format::clock(since(model.now, *at)))]);
+        return Some(vec![what, dim(format::clock(since(model.now, *at)))]);
     }
     let skin = &model.look.skin;
     let turn = running.turn as usize + running.step as usize;

@@ -4,7 +4,9 @@ use super::layout::Mode;
 use super::paint::{Paint, cells, inset};
 use super::{chrome, flat, live, to_area};
 use crate::app::Model;
+use crate::app::lists::local_models;
 use crate::app::model::layout::{Area, Border, Hit, Layout};
+use crate::app::model::local::{DownloadState, ServedState};
 use crate::app::model::selection::Surface;
 use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::types::{Origin, ProcessId, ProcessInfo, ProcessState, TodoStatus};
@@ -115,6 +117,7 @@ fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
     vec![
         ("Plan", plan(model, room)),
         ("Context", context(model)),
+        ("Models", models(model, room)),
         ("Running", running(model, room)),
         ("Files", files(model, room)),
         ("Memory", memory(model, room)),
@@ -180,8 +183,32 @@ fn context(model: &Model) -> Vec<Entry> {
     out
 }
 
+/// Models of this computer: the one on its way, and those that are loaded.
+fn models(model: &Model, room: usize) -> Vec<Entry> {
+    let mut out = Vec::new();
+    if let Some(download) = model.local.download.as_ref().filter(|_| model.first_run.is_none()) {
+        let (mark, role) = match download.state {
+            DownloadState::Running => ("↓", Role::Accent),
+            DownloadState::Paused => ("‖", Role::Careful),
+            DownloadState::Failed(_) => ("✗", Role::Bad),
+        };
+        out.push(line(mark, role, &download.title, local_models::short(download), room, None));
+        out.push(Entry { meter: Some(local_models::filled(download)), ..Entry::default() });
+    }
+    for served in &model.local.served {
+        let memory = || served.memory.map_or_else(|| "on".to_owned(), format::bytes);
+        let (mark, role, end) = match served.state {
+            ServedState::Loading => ("◌", Role::Accent, "loading".to_owned()),
+            ServedState::On => ("●", Role::Good, memory()),
+            ServedState::Asleep => ("○", Role::Dim, "asleep".to_owned()),
+        };
+        out.push(line(mark, role, &served.name, end, room, None));
+    }
+    out
+}
+
 /// Ten cells or more, filled by percent; the number stands beside it.
-fn meter(paint: &mut Paint<'_>, place: Rect, percent: u64) {
+pub fn meter(paint: &mut Paint<'_>, place: Rect, percent: u64) {
     let filled = (u64::from(place.width) * percent.min(100)).div_ceil(100) as u16;
     let (full, empty) = (paint.slot(Slot::Meter), paint.slot(Slot::MeterEmpty));
     paint.repeat(Rect { width: filled, ..place }, "━", full);

@@ -137,15 +137,15 @@ fn an_address_can_be_given_in_the_program() {
     term.send("hello\r").wait("from that address");
 }
 
-/// No list of models or providers is a dead end: without a key and a server it still leads to both.
+/// No list of models or providers is a dead end: without a key and a server it still leads to both, and to a model of one's own.
 #[test]
 fn the_model_picker_without_models_leads_on() {
     let home = Home::empty();
     let mut term = Term::start(&home, &[]);
     term.wait("Nothing is sent anywhere");
-    term.send("/model \r").wait("My own server…").wait("A provider…");
+    term.send("/model \r").wait("My own server…").wait("A provider…").wait("Get another model for this computer…");
     term.send("zzzz").wait("My own server…");
-    term.send("\x1b[B\r").wait("Address of your server");
+    term.send("\x1b[B\x1b[B\r").wait("Address of your server");
 }
 
 #[test]

@@ -24,12 +24,8 @@ fn deps(root: &std::path::Path, script: &str) -> Deps {
     let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
     Deps {
         newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
-        models: Models::new(
-            Arc::clone(&loaded),
-            &paths,
-            crate::accounts::Accounts::new(&paths, Default::default()),
-        )
-        .scripted(model),
+        models: Models::new(Arc::clone(&loaded), &paths, crate::accounts::Accounts::new(&paths, Default::default()))
+            .scripted(model),
         loaded,
         policy,
         sources: Arc::new(sources),

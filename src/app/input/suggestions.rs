@@ -7,6 +7,10 @@ use crate::app::model::Model;
 const USUAL: [&str; 3] =
     ["Explain how this project is built", "Find out why the tests fail, and fix it", "What changed since yesterday?"];
 
+/// What a small model does well.
+const SMALL: [&str; 3] =
+    ["What is in this folder?", "Explain the README in three sentences", "Write a shell script that greets me"];
+
 /// The scenes that the scripted model of the demo knows.
 const SCENES: [&str; 5] = [
     "tour: build, break and fix a small project",
@@ -18,7 +22,12 @@ const SCENES: [&str; 5] = [
 
 /// The prompts on offer.
 pub fn all(model: &Model) -> &'static [&'static str] {
-    if model.demo { &SCENES } else { &USUAL }
+    let local = model.tab.session.as_ref().is_some_and(|session| session.model.starts_with("local:"));
+    match (model.demo, local) {
+        (true, _) => &SCENES,
+        (false, true) => &SMALL,
+        (false, false) => &USUAL,
+    }
 }
 
 /// Whether they are on the screen.
@@ -78,6 +87,27 @@ mod tests {
         assert_eq!(written(&model), "");
         script(&mut model, "mine<down>");
         assert_eq!(written(&model), "mine", "what is written stays");
+    }
+
+    #[test]
+    fn a_model_of_this_computer_is_asked_for_what_it_can_do() {
+        let mut model = ready();
+        if let Some(session) = &mut model.tab.session {
+            session.model = "local:small".into();
+        }
+        script(&mut model, "<down>");
+        assert_eq!(written(&model), SMALL[0]);
+    }
+
+    #[test]
+    fn every_scene_on_offer_is_one_that_the_demo_plays() {
+        let demo = include_str!("../../../assets/demo/demo.yaml");
+        let when = |line: &str| regex::Regex::new(line.strip_prefix("  - when: '")?.strip_suffix('\'')?).ok();
+        let scenes: Vec<regex::Regex> = demo.lines().filter_map(when).collect();
+        let plays = |prompt: &str| scenes.iter().position(|scene| scene.is_match(prompt));
+        let played: Vec<Option<usize>> = SCENES.iter().map(|prompt| plays(prompt)).collect();
+        assert_eq!(played, (0..scenes.len()).map(Some).collect::<Vec<_>>(), "each has one of its own");
+        assert!(USUAL.iter().all(|prompt| plays(prompt).is_none()), "what a model can do is nothing for the demo");
     }
 
     #[test]

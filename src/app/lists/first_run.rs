@@ -1,11 +1,12 @@
 //! The card of a start without a model: what was found, what can be set up, and a way to try it offline.
 
-use super::{models, own_server};
+use super::{local_models, models, own_server};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::first_run::{FirstRun, Found, Server};
+use crate::app::model::local::{Local, OfferState};
 use crate::app::window::modals;
 use crate::protocol::{AgentCommand, Level};
 
@@ -16,17 +17,25 @@ const FEW: usize = 6;
 const SCARCE: u16 = 36;
 /// Rows of the screen that are not the card's.
 const AROUND: usize = 8;
-/// Rows of the card beside keys, servers and providers: welcome, the own server, the group without an account, headings, the
-/// way to the rest, the foot.
-const FIXED: usize = 11;
+/// Rows of the card beside keys, servers and providers: welcome, the own server with its heading, the group without an
+/// account, headings, the way to the rest, the foot.
+const FIXED: usize = 13;
+
+/// Rows that a model of this computer takes: its own, what comes with it, the way to others.
+const LOCAL: usize = 4;
+/// Models that are here and listed.
+const HERE: usize = 3;
+/// Milliseconds in which no model is fetched after the card has filled: the key was meant for what was there before.
+const INERT: i64 = 300;
 
 /// How many providers leave the rest of the card in view.
-fn listed(card: &FirstRun, found: &Found) -> usize {
+fn listed(card: &FirstRun, found: &Found, local: &Local) -> usize {
     if card.room == 0 || card.room >= SCARCE {
         return PROVIDERS;
     }
     let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
-    let taken = AROUND + FIXED + group(found.keys.len()) + group(found.servers.len());
+    let own = if local.offers.is_some() { LOCAL } else { 0 };
+    let taken = AROUND + FIXED + group(own) + group(found.keys.len()) + found.servers.len();
     usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
 }
 
@@ -35,7 +44,8 @@ pub fn settle(model: &mut Model) {
     let room = model.size.1;
     let Some(card) = model.first_run.as_mut().filter(|card| card.room != room) else { return };
     card.room = room;
-    card.selected = card.selected.min(rows(card).len() - 1);
+    let last = rows(card, &model.local).len() - 1;
+    card.selected = card.selected.min(last);
 }
 
 /// A row of the card.
@@ -47,6 +57,16 @@ pub enum Row {
     Server(Server),
     /// A server that the person gives the address of.
     OwnServer,
+    /// A model that is here, by its name.
+    UseLocal(String),
+    /// A model that can be had, by its name.
+    GetLocal(String),
+    /// The model on its way.
+    Download,
+    /// All models for this computer.
+    MoreLocal,
+    /// Nothing serves models here, and why.
+    NoLocal(String),
     /// A provider that takes a pasted key.
     Provider(String),
     /// The scripted demo.
@@ -56,20 +76,52 @@ pub enum Row {
 }
 
 /// The rows of the card, in the order in which they are shown and selected.
-pub fn rows(card: &FirstRun) -> Vec<Row> {
+pub fn rows(card: &FirstRun, local: &Local) -> Vec<Row> {
     let mut rows = Vec::new();
+    let mut servers = false;
     if let Some(found) = &card.found {
         rows.extend(found.keys.iter().map(|(provider, from)| Row::Key(provider.clone(), from.clone())));
         rows.extend(found.servers.iter().cloned().map(Row::Server));
+        servers = !found.servers.is_empty();
     }
-    rows.push(Row::OwnServer);
+    // What works with one key comes before what wants an address.
+    if servers {
+        rows.push(Row::OwnServer);
+    }
+    rows.extend(on_this_computer(local));
+    if !servers {
+        rows.push(Row::OwnServer);
+    }
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
-        let shown = if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found)) };
+        let shown =
+            if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found, local)) };
         rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
         if shown < found.providers.len() {
             rows.push(Row::More(found.providers.len() - shown));
         }
+    }
+    rows
+}
+
+/// The model of this computer to take or to get, and the way to others.
+fn on_this_computer(local: &Local) -> Vec<Row> {
+    let Some(offers) = &local.offers else { return Vec::new() };
+    let named = |fits: fn(OfferState) -> bool| {
+        offers.rows.iter().filter(move |row| fits(row.state)).map(|row| row.name.clone())
+    };
+    let mut rows: Vec<Row> = named(OfferState::is_here).take(HERE).map(Row::UseLocal).collect();
+    let part = named(|state| matches!(state, OfferState::Part(_))).last();
+    match (&local.download, &offers.missing) {
+        (Some(_), _) => rows.push(Row::Download),
+        (None, Some(why)) => return vec![Row::NoLocal(why.clone())],
+        (None, None) => {
+            let best = offers.best.clone().filter(|_| rows.is_empty());
+            rows.extend(part.or(best).map(Row::GetLocal));
+        }
+    }
+    if !offers.rows.is_empty() {
+        rows.push(Row::MoreLocal);
     }
     rows
 }
@@ -82,32 +134,75 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// What was found; the selected row stays the same one.
-pub fn found(model: &mut Model, found: Found) {
-    if let Some(card) = &mut model.first_run {
-        let moved = card.found.is_some() || card.selected > 0;
-        let selected = rows(card).get(card.selected).cloned();
-        card.found = Some(found);
-        let at = rows(card).iter().position(|row| Some(row) == selected.as_ref());
-        card.selected = if moved { at.unwrap_or_default() } else { 0 };
+pub fn found(model: &mut Model, mut found: Found) {
+    change(model, |model| {
+        if let Some(offers) = found.local.take() {
+            local_models::listed(model, offers);
+        }
+        if let Some(card) = &mut model.first_run {
+            card.found = Some(found);
+        }
+    });
+}
+
+/// Changes what the card lists; the selected row stays the same one, or the one that took its place.
+pub fn change(model: &mut Model, change: impl FnOnce(&mut Model)) {
+    let before = model.first_run.as_ref().map(|card| (card.found.is_some(), card.selected, rows(card, &model.local)));
+    change(model);
+    let (Some(card), Some((filled, selected, before))) = (&mut model.first_run, before) else { return };
+    let now = rows(card, &model.local);
+    if now == before {
+        return;
     }
+    if !filled && selected == 0 {
+        card.selected = 0;
+        card.inert_until = model.now + INERT;
+        return;
+    }
+    let row = before.get(selected);
+    let same = now.iter().position(|it| Some(it) == row);
+    let local = |row: &Row| matches!(row, Row::UseLocal(_) | Row::GetLocal(_) | Row::Download | Row::NoLocal(_));
+    // The model on its way stands where it was offered.
+    let in_place = row.filter(|row| local(row)).and_then(|_| now.iter().position(local));
+    card.selected = same.or(in_place).unwrap_or(selected.min(now.len() - 1));
 }
 
 /// An action while the card is shown and nothing is written. `false`: the composer gets the key.
 pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
     let Some(card) = &mut model.first_run else { return false };
-    let last = rows(card).len() - 1;
+    let last = rows(card, &model.local).len() - 1;
     match action {
         Action::Previous => card.selected = card.selected.checked_sub(1).unwrap_or(last),
         Action::Next => card.selected = if card.selected >= last { 0 } else { card.selected + 1 },
-        Action::Accept => choose(model, out),
+        Action::Accept => return accept(model, out),
+        Action::CancelDownload if model.local.download.is_some() => local_models::ask_cancel(model),
         _ => return false,
+    }
+    // Whoever moves has seen the card.
+    if let Some(card) = &mut model.first_run {
+        card.inert_until = 0;
     }
     true
 }
 
+fn accept(model: &mut Model, out: &mut Vec<Effect>) -> bool {
+    let gets = matches!(selected(model), Some(Row::GetLocal(_)));
+    let early = model.first_run.as_ref().is_some_and(|card| model.now < card.inert_until);
+    if !(gets && early) {
+        choose(model, out);
+    }
+    true
+}
+
+/// The row that Enter takes.
+pub fn selected(model: &Model) -> Option<Row> {
+    let card = model.first_run.as_ref()?;
+    rows(card, &model.local).get(card.selected).cloned()
+}
+
 /// Takes the selected row.
 pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
-    let Some(row) = model.first_run.as_ref().and_then(|card| rows(card).get(card.selected).cloned()) else { return };
+    let Some(row) = selected(model) else { return };
     match row {
         // the first of the rest takes its place
         Row::More(_) => {
@@ -119,6 +214,12 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
         Row::Server(server) => own_server::chosen(model, out, server),
         Row::OwnServer => own_server::ask(model),
         Row::Provider(provider) => modals::ask_key(model, &provider),
+        Row::UseLocal(name) => local_models::use_it(model, out, &name),
+        Row::GetLocal(name) => local_models::get(model, out, &name),
+        Row::Download => local_models::toggle(model, out),
+        Row::MoreLocal => local_models::pick(model, out),
+        // Something may have been installed meanwhile.
+        Row::NoLocal(_) => local_models::ask(model, out),
         Row::Offline => {
             model.demo = true;
             out.push(Effect::Load(LoadRequest::Demo));
@@ -129,7 +230,7 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
 /// A click on a row selects it, on the selected one it takes it.
 pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
     let Some(card) = &mut model.first_run else { return };
-    if row >= rows(card).len() {
+    if row >= rows(card, &model.local).len() {
         return;
     }
     if card.selected == row {
@@ -205,7 +306,7 @@ mod tests {
     #[test]
     fn without_a_model_the_card_opens_and_typing_goes_to_the_composer() {
         let mut model = card();
-        let shown = model.first_run.as_ref().map(rows).unwrap_or_default();
+        let shown = model.first_run.as_ref().map(|card| rows(card, &model.local)).unwrap_or_default();
         assert_eq!(shown.len(), 4);
         assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
         let effects = script(&mut model, "hello<ret>");
@@ -228,7 +329,7 @@ mod tests {
         if let Some(found) = model.first_run.as_mut().and_then(|card| card.found.as_mut()) {
             found.providers = (0..20).map(|number| format!("p{number}")).collect();
         }
-        let last = |model: &Model| model.first_run.as_ref().and_then(|card| rows(card).last().cloned());
+        let last = |model: &Model| model.first_run.as_ref().and_then(|card| rows(card, &model.local).last().cloned());
         assert_eq!(last(&model), Some(Row::More(12)));
         assert_eq!(script(&mut model, "<up><ret>"), []);
         assert_eq!(last(&model), Some(Row::Provider("p19".into())));

@@ -4,6 +4,7 @@ pub(super) mod backends;
 pub mod extensions;
 pub mod first_run;
 pub mod fuzzy;
+pub mod local_models;
 pub mod models;
 pub mod own_server;
 pub mod palette;

@@ -1,6 +1,6 @@
 //! Choosing the model and how hard it thinks.
 
-use super::{own_server, pickers, sign_in};
+use super::{local_models, own_server, pickers, sign_in};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::completion::EFFORTS;
 use crate::app::model::Model;
@@ -40,39 +40,58 @@ fn value(choice: &ModelChoice) -> String {
 
 fn rows(model: &Model) -> Vec<PickItem> {
     let current = model.tab.session.as_ref().map(|session| session.model.clone()).unwrap_or_default();
-    let rows = model.choices.iter().map(|choice| PickItem {
+    let row = |choice: &ModelChoice| PickItem {
         boost: 0,
         label: choice.model.clone(),
         detail: choice.detail.clone(),
-        hint: if choice.ready { String::new() } else { "needs a key".into() },
+        hint: match choice.ready {
+            false => "needs a key".into(),
+            true if is_local(choice) => local_models::running(model, &choice.model).into(),
+            true => String::new(),
+        },
         value: value(choice),
-        group: choice.provider.clone(),
+        group: if is_local(choice) { HERE.into() } else { choice.provider.clone() },
         current: value(choice) == current,
         always: false,
-    });
-    rows.chain(ways()).collect()
+    };
+    let (here, others): (Vec<&ModelChoice>, Vec<&ModelChoice>) = model.choices.iter().partition(|it| is_local(it));
+    let get = way("Get another model for this computer…", "runs here, free", GET_LOCAL, HERE);
+    // The demo never asks the network for anything.
+    let get = (!model.demo).then_some(get);
+    others.into_iter().chain(here).map(row).chain(get).chain(ways()).collect()
 }
+
+fn is_local(choice: &ModelChoice) -> bool {
+    choice.provider == local_models::PROVIDER
+}
+
+/// The group of models that run on this computer.
+const HERE: &str = "This computer";
 
 /// Rows that are no models: how to come by one.
 const SIGN_IN: &str = "\u{1}provider";
 /// Stands before the name of a provider that is signed in to.
 const WITHOUT_KEY: &str = "\u{1}sign-in:";
 const OWN_SERVER: &str = "\u{1}server";
+const GET_LOCAL: &str = "\u{1}local";
 
 /// The last rows of the lists of models and providers: neither is ever a dead end.
 fn ways() -> [PickItem; 2] {
-    let way = |label: &str, detail: &str, value: &str| PickItem {
+    [
+        way("A provider…", "sign in, or paste a key (/login)", SIGN_IN, "More models"),
+        way("My own server…", "an address, and a key if needed", OWN_SERVER, "More models"),
+    ]
+}
+
+fn way(label: &str, detail: &str, value: &str, group: &str) -> PickItem {
+    PickItem {
         label: label.into(),
         detail: detail.into(),
         value: value.into(),
-        group: "More models".into(),
+        group: group.into(),
         always: true,
         ..PickItem::default()
-    };
-    [
-        way("A provider…", "sign in, or paste a key (/login)", SIGN_IN),
-        way("My own server…", "an address, and a key if needed", OWN_SERVER),
-    ]
+    }
 }
 
 /// The list came.
@@ -90,6 +109,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
     match chosen {
         SIGN_IN => return ask_key(model, out, ""),
         OWN_SERVER => return own_server::ask(model),
+        GET_LOCAL => return local_models::pick(model, out),
         _ => {}
     }
     let choice = model.choices.iter().find(|choice| value(choice) == chosen);
@@ -99,9 +119,10 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, chosen: &str) {
     }
 }
 
-fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+/// A model answers from now on, and by default where it is the first one ever.
+pub(super) fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     out.push(Effect::Agent(AgentCommand::SetModel(name.to_owned())));
-    // the first model ever is the default from now on; later choices are for this session
+    // The first model ever is the default from now on; later choices are for this session.
     if std::mem::take(&mut model.first_choice) && model.config.model.default.is_empty() && !model.demo {
         let (provider, id) = name.split_once(':').unwrap_or(("", name));
         for (key, value) in [("model.default", id), ("model.provider", provider)] {

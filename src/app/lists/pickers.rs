@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::fuzzy::Fuzzy;
-use super::{backends, models, own_server, palette, servers, toolsets};
+use super::{backends, local_models, models, own_server, palette, servers, toolsets};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::approvals::{mode, permissions};
@@ -92,6 +92,12 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         Some(Action::Close) => return cancel(model),
         Some(Action::Refresh) => return refresh(model, out),
         Some(Action::Accept) => return accept(model, out),
+        Some(Action::CancelDownload) => {
+            if top(model, PickerKind::LocalModels).is_some() {
+                local_models::ask_cancel(model);
+            }
+            return;
+        }
         _ => {}
     }
     let Some(Modal::Picker(picker)) = model.tab.modals.last_mut() else { return };
@@ -153,6 +159,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => appearance::preview_skin(model, out, &value),
         PickerKind::Theme => appearance::preview_theme(model, out, &value),
         PickerKind::Servers => servers::note(model),
+        PickerKind::LocalModels => local_models::note(model),
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
@@ -178,6 +185,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Help
             | PickerKind::Model
             | PickerKind::Served
+            | PickerKind::LocalModels
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
@@ -206,6 +214,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Help
         | PickerKind::Model
         | PickerKind::Served
+        | PickerKind::LocalModels
         | PickerKind::Skin
         | PickerKind::Theme
         | PickerKind::Provider
@@ -225,6 +234,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Skin => appearance::take_skin(model, out, &value),
         PickerKind::Theme => appearance::take_theme(model, out, &value),
         PickerKind::Served => own_server::picked(model, out, &value),
+        PickerKind::LocalModels => local_models::chosen(model, out, &value),
         PickerKind::Provider => models::provider_chosen(model, out, &value),
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Checkout => checkout::chosen(model, out, &value),

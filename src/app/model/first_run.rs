@@ -1,5 +1,6 @@
 //! The card of a start without a model.
 
+use super::local::Offers;
 use std::collections::BTreeMap;
 
 /// What can be set up.
@@ -12,6 +13,8 @@ pub struct FirstRun {
     pub all: bool,
     /// Rows of the screen; 0 while they are not known.
     pub room: u16,
+    /// No model is fetched before this time (milliseconds since the epoch): the card has just filled.
+    pub inert_until: i64,
     /// There is a config, and it could not be read: this is no first day.
     pub broken: bool,
 }
@@ -53,7 +56,7 @@ pub struct OwnServer {
 }
 
 /// Keys and servers that are there already.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// Provider and where its key comes from: `OPENAI_API_KEY in the environment`.
     pub keys: Vec<(String, String)>,
@@ -63,6 +66,8 @@ pub struct Found {
     pub providers: Vec<String>,
     /// What people call a provider, by its id.
     pub names: BTreeMap<String, String>,
+    /// Models of this computer; `None`: nobody looked.
+    pub local: Option<Offers>,
 }
 
 impl FirstRun {

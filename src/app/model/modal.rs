@@ -306,6 +306,8 @@ pub enum PickerKind {
     Model,
     /// The models of one server.
     Served,
+    /// Models for this computer.
+    LocalModels,
     Skin,
     Theme,
     Provider,
@@ -409,6 +411,12 @@ pub enum ConfirmThen {
     Allow(AskedId, Box<crate::protocol::WindowRequest>),
     /// Refuse it.
     Refuse(AskedId),
+    /// Get a model that does not fit this computer well.
+    GetModel(String),
+    /// Stop a download; what came stays, or goes.
+    CancelDownload {
+        keep: bool,
+    },
     /// Take a rule back.
     Revoke(Box<super::permissions::RuleRow>),
 }

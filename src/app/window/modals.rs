@@ -6,7 +6,7 @@ use crate::app::approvals::{answers, choices, inert, mode, permissions, policy_c
 use crate::app::effect::{Effect, LoadRequest, ServerOrder};
 use crate::app::input::keys::Press;
 use crate::app::input::{composer, edit, hint, vi};
-use crate::app::lists::{extensions, own_server, pickers, servers, sign_in};
+use crate::app::lists::{extensions, local_models, own_server, pickers, servers, sign_in};
 use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
@@ -206,6 +206,8 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
         ConfirmThen::Allow(id, request) => talk::allowed(model, out, id, *request),
         ConfirmThen::Refuse(id) => talk::refused(model, out, id),
+        ConfirmThen::GetModel(name) => local_models::get(model, out, &name),
+        ConfirmThen::CancelDownload { keep } => local_models::cancel(model, out, keep),
         ConfirmThen::Revoke(row) => permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
     }

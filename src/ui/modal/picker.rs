@@ -133,6 +133,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Inbox => "Nothing is waiting for an answer",
         PickerKind::History => "No prompts yet",
         PickerKind::Model | PickerKind::Served | PickerKind::Provider => "No models yet: /login, or give a server",
+        PickerKind::LocalModels => "No models for this computer",
         PickerKind::Skin | PickerKind::Theme => "No skins found",
         PickerKind::Backends => "No backends",
         PickerKind::Checkout => "No such choice",

@@ -267,11 +267,81 @@ pub fn first_run() -> Model {
             servers: vec![server("Ollama", 11434, &["qwen3:8b", "gemma3"]), server("", 8080, &["qwen2.5-coder"])],
             providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
             names: [("provider-1".into(), "OpenRouter".into())].into(),
+            local: None,
         }),
         selected: 1,
         all: false,
         room: 0,
+        inert_until: 0,
         broken: false,
+    });
+    model
+}
+
+fn offer(name: &str, title: &str, bytes: u64, speed: f64, state: local::OfferState, note: &str) -> local::Offer {
+    local::Offer {
+        name: name.into(),
+        title: title.into(),
+        bytes,
+        licence: "Apache-2.0".into(),
+        host: "huggingface.co".into(),
+        speed: Some(speed),
+        note: note.into(),
+        state,
+    }
+}
+
+/// Models for this computer; one is here.
+pub fn offers() -> local::Offers {
+    use local::OfferState::{Fits, Here, Memory, Slow};
+    local::Offers {
+        rows: vec![
+            offer("qwen3-0.6b", "Qwen3 0.6B", 639_446_688, 58.0, Here, "answers and small edits"),
+            offer("qwen3.5-4b", "Qwen3.5 4B", 2_740_937_888, 12.4, Fits, "answers, searches and makes small edits"),
+            offer("qwen3.5-9b", "Qwen3.5 9B", 5_680_522_464, 5.9, Slow, "works through small tasks"),
+            offer("qwen3.6-27b", "Qwen3.6 27B", 16_817_244_384, 2.0, Memory(19_700_000_000), "works through tasks"),
+        ],
+        best: Some("qwen3.5-4b".into()),
+        engine: Some(local::EngineOffer {
+            bytes: 33_827_498,
+            licence: "MIT".into(),
+            host: "files.pythonhosted.org".into(),
+        }),
+        ..local::Offers::default()
+    }
+}
+
+/// The first start on a computer where nothing was found but what could run on it.
+pub fn first_run_local() -> Model {
+    let mut model = first_run();
+    let mut offers = offers();
+    offers.rows.retain(|row| !row.state.is_here());
+    model.local.offers = Some(offers);
+    if let Some(card) = &mut model.first_run {
+        card.selected = 0;
+        if let Some(found) = &mut card.found {
+            found.keys.clear();
+            found.servers.clear();
+        }
+    }
+    model
+}
+
+/// The same while a model comes.
+pub fn first_run_download(state: local::DownloadState) -> Model {
+    let mut model = first_run_local();
+    model.local.download = Some(local::Download {
+        run: 1,
+        name: "qwen3.5-4b".into(),
+        title: "Qwen3.5 4B".into(),
+        state,
+        step: local::DownloadStep::Loading {
+            engine: false,
+            done: 1_129_000_000,
+            of: 2_740_937_888,
+            speed: 12_300_000.0,
+        },
+        percent: 41,
     });
     model
 }

@@ -52,6 +52,56 @@ fn the_first_start() {
 }
 
 #[test]
+fn the_first_start_with_a_model_for_this_computer() {
+    use crate::app::model::local::DownloadState;
+    // As in the program, the card knows how many rows there are.
+    let snapshots = |name: &str, mut model: crate::app::Model| {
+        for (columns, rows) in [(140, 45), (100, 30), (60, 20)] {
+            if let Some(card) = &mut model.first_run {
+                card.room = rows;
+            }
+            insta::assert_snapshot!(format!("{name}-{columns}x{rows}"), shown(&model, columns, rows));
+        }
+    };
+    snapshots("first-run-local", fixture::first_run_local());
+    snapshots("first-run-running", fixture::first_run_download(DownloadState::Running));
+    snapshots("first-run-paused", fixture::first_run_download(DownloadState::Paused));
+    let why = "Qwen3.5 4B was not fetched: huggingface.co broke off. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror";
+    snapshots("first-run-failed", fixture::first_run_download(DownloadState::Failed(why.into())));
+    let mut model = fixture::first_run_local();
+    let why = "the engine needs Python 3.10 or newer, which is not in PATH: install it, or install llama.cpp";
+    if let Some(offers) = &mut model.local.offers {
+        offers.missing = Some(why.into());
+    }
+    snapshots("first-run-no-engine", model);
+    let mut model = fixture::first_run_local();
+    model.local.offers = Some(fixture::offers());
+    insta::assert_snapshot!("first-run-here", shown(&model, 100, 30));
+}
+
+#[test]
+fn models_for_this_computer() {
+    let mut model = fixture::model();
+    model.local.offers = Some(fixture::offers());
+    crate::app::lists::local_models::pick(&mut model, &mut Vec::new());
+    snapshots("local-models", &model);
+}
+
+#[test]
+fn a_local_model_at_work() {
+    use crate::app::model::local::{DownloadState, Served, ServedState};
+    let mut model = fixture::busy();
+    model.local.download = fixture::first_run_download(DownloadState::Running).local.download;
+    let served = |name: &str, state, memory| Served { name: name.into(), state, memory };
+    model.local.served = vec![
+        served("qwen3.5-4b", ServedState::On, Some(3_400_000_000)),
+        served("qwen3-0.6b", ServedState::Loading, None),
+        served("gpt-oss-20b", ServedState::Asleep, None),
+    ];
+    snapshots("local-served", &model);
+}
+
+#[test]
 fn a_terminal_taken_over() {
     snapshots("terminal", &fixture::with_terminal());
 }
