@@ -127,7 +127,8 @@ impl Local {
         self.mirrors().iter().chain(&self.table().hosts).cloned().collect()
     }
 
-    pub(super) fn mirrors(&self) -> &[String] {
+    /// Hosts of the configuration, which are asked before all others, for the engine as well.
+    pub fn mirrors(&self) -> &[String] {
         &self.0.config.mirror
     }
 
