@@ -104,7 +104,7 @@ impl Shelf {
         let mut own = self.own()?;
         own.files.insert(name.clone(), file.clone());
         self.write(&own)?;
-        self.kept(&name, file, true).ok_or_else(|| LocalError::Unknown(name))
+        self.kept(&name, file, true).ok_or(LocalError::Unknown(name))
     }
 
     /// Removes a model, or what there is of a download; a person's own file stays. `false`: there is none. Blocks.
