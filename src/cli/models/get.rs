@@ -1,6 +1,7 @@
 //! `hermes models get`: shows what it takes, asks, fetches.
 
-use super::local::{confirmed, of, speed};
+use super::local::{confirmed, of, speed, stopped};
+use crate::accounts::{Accounts, Known};
 use crate::cli::{ChatArgs, setup};
 use crate::config::edit;
 use crate::engine::Base;
@@ -40,11 +41,13 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
         }
     };
     let file = crate::config::paths::expand_home(&name);
-    if name.ends_with(".gguf") && file.is_file() {
+    let name = if name.ends_with(".gguf") && file.is_file() {
         let kept = local.adopt(&file)?;
         writeln!(out, "{} is {}; the file stays where it is", kept.name, file.display())?;
-        return settle(&base, &kept.name, out).await;
-    }
+        kept.name
+    } else {
+        name
+    };
     let token = base.loaded.env("HF_TOKEN");
     let order = local.order(&name, token).await?;
     if order.is_here() {
@@ -99,7 +102,7 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     tokio::pin!(got);
     let done = tokio::select! {
         done = &mut got => done,
-        _ = tokio::signal::ctrl_c() => {
+        () = stopped() => {
             pause.cancel();
             got.await
         }
@@ -107,9 +110,7 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     crate::lock::lock(&shown).end();
     match done {
         Ok(_) => writeln!(out, "{} is here", order.title)?,
-        Err(LocalError::Fetch(FetchError::Paused)) => {
-            anyhow::bail!("paused; run it again to go on from there")
-        }
+        Err(LocalError::Fetch(FetchError::Paused)) => anyhow::bail!("paused; run it again to go on from there"),
         Err(error) => return Err(error.into()),
     }
     Ok(())
@@ -124,8 +125,10 @@ async fn settle(base: &Base, name: &str, out: &mut dyn Write) -> anyhow::Result<
             writeln!(out, "! {error}")?;
         }
     }
-    let env = |variable: &str| base.loaded.env(variable).map(str::to_owned);
-    if endpoint::resolve(&base.loaded.config, &env, None).is_ok() {
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let known = Known { loaded: &base.loaded, accounts: &accounts };
+    let is_chosen = !base.loaded.config.model.default.is_empty() || !base.loaded.config.model.provider.is_empty();
+    if is_chosen || endpoint::resolve(&base.loaded.config, &known, None).is_ok() {
         writeln!(out, "start it with: hermes -m {}:{name}", served::PROVIDER)?;
     } else {
         choose(&base.paths.config(), name)?;
