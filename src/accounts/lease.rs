@@ -131,6 +131,20 @@ impl Accounts {
         old: &Entry,
         refused: bool,
     ) -> Result<Entry, AccountError> {
+        let (this, loaded, pool, old) = (self.clone(), Arc::clone(loaded), pool.to_owned(), old.clone());
+        // A person who stops the turn must not lose the login: the server may have taken the old renewal token already, so
+        // what it gives is written down whether or not anybody still waits for it.
+        let renewal = tokio::spawn(async move { this.renew_to_the_end(&loaded, &pool, &old, refused).await });
+        renewal.await.unwrap_or_else(|error| Err(broken_off(&error)))
+    }
+
+    async fn renew_to_the_end(
+        &self,
+        loaded: &Arc<Loaded>,
+        pool: &str,
+        old: &Entry,
+        refused: bool,
+    ) -> Result<Entry, AccountError> {
         let provider = pool.strip_prefix("custom:").unwrap_or(pool).to_owned();
         let flow =
             SignIn::find(&loaded.config, pool).ok_or_else(|| AccountError::NoFlow { provider: provider.clone() })?;
@@ -208,11 +222,9 @@ impl Accounts {
 
     fn write_entry(&self, held: &super::file::Held, pool: &str, entry: Entry) -> Result<(), AccountError> {
         let mut pools = (*self.0.file.read()?).clone();
-        let entries = pools.pool_mut(pool);
-        match entries.iter_mut().find(|known| known.id == entry.id) {
-            Some(known) => *known = entry,
-            None => entries.push(entry),
-        }
+        // One that is gone was removed by somebody: it stays so.
+        let Some(known) = pools.pool_mut(pool).iter_mut().find(|known| known.id == entry.id) else { return Ok(()) };
+        *known = entry;
         self.0.file.write(held, &pools)
     }
 
@@ -238,6 +250,10 @@ pub(super) async fn blocking<T: Send + 'static, E: From<AccountError> + Send + '
 ) -> Result<T, E> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(AccountError::Helper { why: format!("the work on auth.json broke off: {error}") }.into()),
+        Err(error) => Err(broken_off(&error).into()),
     }
+}
+
+fn broken_off(error: &tokio::task::JoinError) -> AccountError {
+    AccountError::Helper { why: format!("the work on auth.json broke off: {error}") }
 }
