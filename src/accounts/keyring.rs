@@ -18,8 +18,6 @@ pub enum KeyringError {
     /// There is no such program.
     NotHere,
     /// What it said.
-    Said(String),
-    /// What went wrong, in our words.
     Failed(String),
 }
 
@@ -38,8 +36,10 @@ pub fn keep(account: &str, secret: &str) -> Result<(), KeyringError> {
     match kept {
         Ok(_) => {}
         // What it was given may be in what it says.
-        Err(KeyringError::Said(_)) => return Err(KeyringError::Failed("it would not take the login".into())),
-        Err(error) => return Err(error),
+        Err(KeyringError::Failed(_)) => {
+            return Err(KeyringError::Failed("it would not take the login; is it locked?".into()));
+        }
+        Err(KeyringError::NotHere) => return Err(KeyringError::NotHere),
     }
     if find(account)?.as_deref() == Some(secret) {
         return Ok(());
@@ -66,7 +66,7 @@ pub fn find(account: &str) -> Result<Option<String>, KeyringError> {
     match run(words, String::new()) {
         Ok(text) => Ok(Some(text.trim_end_matches('\n').to_owned()).filter(|text| !text.is_empty())),
         // It says nothing when there is nothing.
-        Err(KeyringError::Said(why)) if why.is_empty() || why.contains("could not be found") => Ok(None),
+        Err(KeyringError::Failed(why)) if why.is_empty() || why.contains("could not be found") => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -90,7 +90,7 @@ fn run(words: &[&str], input: String) -> Result<String, KeyringError> {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            Err(KeyringError::Said(said.trim().chars().filter(|c| !c.is_control()).take(200).collect()))
+            Err(KeyringError::Failed(said.trim().chars().filter(|c| !c.is_control()).take(200).collect()))
         }
         Err(OneshotError::Io(error)) if error.kind() == ErrorKind::NotFound => Err(KeyringError::NotHere),
         Err(OneshotError::TimedOut(after)) => {
