@@ -6,6 +6,7 @@ use super::entry::{Entry, Tokens};
 use super::error::AccountError;
 use super::flows::SignIn;
 use super::pool::{self, Strategy};
+use super::store;
 use super::token::{self, TokenError};
 use crate::config::Loaded;
 use crate::llm::Endpoint;
@@ -179,12 +180,16 @@ impl Accounts {
                 // The old renewal token is worth nothing from here on: what is written now must not be lost.
                 blocking(move || {
                     let mut kept = entry.clone();
-                    if kept.keyring
+                    if kept.is_locked_away()
                         && let Some(note) = this.lock_away(&with.config, &name, &mut kept)
                     {
                         tracing::warn!("{note}");
                     }
+                    let is_moved = !kept.is_locked_away();
                     this.write_entry(&held, &name, kept)?;
+                    if is_moved {
+                        store::forget([entry.keyring.as_str()]);
+                    }
                     Ok(entry)
                 })
                 .await
@@ -212,7 +217,7 @@ impl Accounts {
         };
         let now = super::now();
         entry.mark("dead", Some(400), &why, None, now);
-        if entry.keyring {
+        if entry.is_locked_away() {
             entry.access_token.clear();
             entry.refresh_token.clear();
         }

@@ -46,8 +46,8 @@ struct Shared {
     http: Http,
     /// Learns every token that is got.
     secrets: Secrets,
-    /// Tokens that the keyring gave, by entry and its last renewal: asking it starts a program.
-    unlocked: Mutex<HashMap<(String, String), entry::Tokens>>,
+    /// Tokens that the keyring gave, by their name there, and when they were renewed: asking it starts a program.
+    unlocked: Mutex<HashMap<String, (String, entry::Tokens)>>,
     /// The key that each pool gave out last.
     last: Mutex<HashMap<String, String>>,
     /// The key of each pool that was limited in the last call: the same once more.

@@ -10,10 +10,12 @@ mod unpack;
 pub(super) use flag::{asked, headless, with_flag};
 
 use super::setup;
+use crate::accounts::Accounts;
 use crate::config::Paths;
 use crate::config::profiles::{self, DEFAULT, Profiles};
 use crate::engine::listening;
 use crate::fs::{ensure_dir, remove};
+use crate::policy::redact::Secrets;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use std::io::{BufRead, IsTerminal as _, Write};
@@ -176,8 +178,14 @@ fn delete(all: &Profiles, name: &str, yes: bool, input: &mut dyn BufRead, out: &
         // Somebody may have opened it while the question stood.
         changeable(all, name)?;
     }
+    // A file that can't be read keeps no profile from being deleted.
+    let locked_away = Accounts::new(&paths, Secrets::default()).locked_away().ok();
     remove::tree(remove::Tree::Profile, all.root(), &paths.home)?;
     writeln!(out, "deleted {name}")?;
+    let left = locked_away.map_or(0, |names| names.forget());
+    if left > 0 {
+        writeln!(out, "{left} of its logins are still in the system's keyring, as \"hermes\": delete them there")?;
+    }
     if all.active().as_deref() == Some(name) {
         all.activate(DEFAULT)?;
         writeln!(out, "{DEFAULT} is used from now on")?;
