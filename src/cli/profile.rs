@@ -18,6 +18,7 @@ use crate::fs::{ensure_dir, remove};
 use crate::policy::redact::Secrets;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
+use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ enum Command {
         /// Copy settings, keys, skills and memory
         #[arg(long)]
         clone: bool,
-        /// Copy everything except sessions, logs and what can be made again
+        /// Copy everything except logins, models, sessions, logs and what can be made again
         #[arg(long, conflicts_with = "clone")]
         clone_all: bool,
         /// The profile to copy; the one in use by default
@@ -239,10 +240,11 @@ impl New {
     fn finish(self, all: &Profiles, name: &str) -> Result<PathBuf> {
         free(all, name)?;
         let home = all.paths(name).home;
+        remove::mark_as(remove::Tree::Profile, self.path(), OsStr::new(name))
+            .with_context(|| self.path().display().to_string())?;
         std::fs::rename(self.path(), &home).with_context(|| format!("could not create {}", home.display()))?;
         // There is nothing left to clean up.
         let _ = self.0.keep();
-        remove::mark(remove::Tree::Profile, &home).with_context(|| home.display().to_string())?;
         Ok(home)
     }
 }
