@@ -11,10 +11,11 @@ pub(super) use flag::{asked, headless, with_flag};
 
 use super::setup;
 use crate::accounts::Accounts;
-use crate::config::Paths;
 use crate::config::profiles::{self, DEFAULT, Profiles};
+use crate::config::{Paths, Sources, load};
 use crate::engine::listening;
 use crate::fs::{ensure_dir, remove};
+use crate::local::Local;
 use crate::policy::redact::Secrets;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
@@ -194,15 +195,21 @@ fn delete(all: &Profiles, name: &str, yes: bool, input: &mut dyn BufRead, out: &
     Ok(0)
 }
 
-/// A profile that may be moved or deleted: not the home itself, and nobody works in it.
+/// A profile that may be moved or deleted: not the home itself, and nobody works in it, no model server either.
 fn changeable(all: &Profiles, name: &str) -> Result<Paths> {
     ensure!(name != DEFAULT, "{DEFAULT} is the home folder itself, {}: it stays as it is", all.root().display());
     let paths = all.find(name)?;
     match listening(&paths).as_slice() {
-        [] => Ok(paths),
+        [] => {}
         [one] => bail!("{name} is open in process {one}: close it first"),
         several => bail!("{name} is open in {} processes: close them first", several.len()),
     }
+    // It reads its model and its engine from there, and nobody would find it again.
+    let config = &load(&Sources::of_process(paths.clone())).config;
+    if let Some((model, _)) = Local::new(&paths.home, &config.models, "").running().first() {
+        bail!("{name} runs the model {model}: stop it first with `hermes --profile {name} models stop`");
+    }
+    Ok(paths)
 }
 
 /// Whether a new profile can have this name.
