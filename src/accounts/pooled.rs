@@ -181,7 +181,11 @@ impl Pooled {
 
     /// Whether another key can be used now.
     fn offer(&self, of: usize) -> NextKey {
-        if of > 1 && self.accounts.is_any_free(&self.loaded, &self.pool) { NextKey::Other { of } } else { NextKey::AllRest }
+        if of > 1 && self.accounts.is_any_free(&self.loaded, &self.pool) {
+            NextKey::Other { of }
+        } else {
+            NextKey::AllRest
+        }
     }
 
     /// Writes down what became of a key, so that other programs know.

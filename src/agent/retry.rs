@@ -11,7 +11,9 @@ pub enum Verdict {
     /// Make the context smaller and try again.
     Trim,
     /// Call at once, with what the pool of keys offers now: another key, unless it is the same one renewed.
-    NextKey { other: bool },
+    NextKey {
+        other: bool,
+    },
     /// Go on with the next fallback model, or give up when there is none.
     NextModel,
     GiveUp,

@@ -149,11 +149,7 @@ pub async fn login(settings: &Settings, tokens: &Logins, visit: &Visit) -> Resul
 }
 
 /// Waits for the browser that was sent to an address at the door, or for the address that was pasted.
-async fn come_back(
-    door: Door,
-    sent_to: &str,
-    visit: BoxFuture<'static, Option<String>>,
-) -> Result<String, String> {
+async fn come_back(door: Door, sent_to: &str, visit: BoxFuture<'static, Option<String>>) -> Result<String, String> {
     let state_of = |url: &Url| url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
     let state = Url::parse(sent_to).ok().as_ref().and_then(state_of);
     let pasted = async {
