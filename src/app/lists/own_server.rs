@@ -7,7 +7,7 @@ use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::first_run::{OwnServer, Server};
 use crate::app::model::modal::{InputModal, InputThen, Modal, PickItem, PickerKind};
-use crate::app::msg::ServerRefused;
+use crate::llm::local::ServerRefused;
 use crate::protocol::{AgentCommand, Level};
 
 /// The id of the provider that an address stands for in the config.
