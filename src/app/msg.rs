@@ -91,6 +91,10 @@ pub enum LoadReply {
     Served(Vec<crate::app::model::local::Served>),
     /// One live call with a pasted key.
     KeyTried { provider: String, outcome: Result<String, String> },
+    /// Nothing is known of a model that was chosen; `is_near`: it runs on this machine or network.
+    Untested { model: String, is_near: bool },
+    /// What its self-test found, a line each and what was measured first, or why it could not be tested.
+    SelfTested { model: String, result: Result<Vec<String>, String> },
     /// Memory, skills and context files that the prompt was made of.
     Knowledge(crate::app::model::sidebar::Knowledge),
     /// A look (skin and theme) ready to use.

@@ -143,13 +143,7 @@ pub fn save_key(paths: &Paths, provider: &str, key: &str) -> Result<(), String> 
 ///
 /// # Errors
 /// A file can't be read or written.
-pub fn save_server(
-    paths: &Paths,
-    before: &Config,
-    base_url: &str,
-    key: &str,
-    model: &str,
-) -> Result<(), ConfigError> {
+pub fn save_server(paths: &Paths, before: &Config, base_url: &str, key: &str, model: &str) -> Result<(), ConfigError> {
     let file = paths.config();
     for (name, value) in [("model.base_url", base_url), ("model.provider", "custom"), ("model.default", model)] {
         edit::set(&file, name, value)?;

@@ -10,6 +10,7 @@ use crate::app::{Model, Msg};
 use crate::config::load;
 use crate::config::skin::{self, Appearance, Listed};
 use crate::engine::choose;
+use crate::llm::ability::Ability;
 use crate::llm::{ModelInfo, catalog, endpoint, http, providers, ready};
 use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
@@ -44,6 +45,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::LocalModels => LoadReply::LocalModels(local_models::offers(&context).await),
         LoadRequest::Served => LoadReply::Served(local_models::served(&local_models::of(&context))),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
+        LoadRequest::Ability { model } => super::self_test::look_up(&context, model).await?,
+        // None: the one before this was dropped for it.
+        LoadRequest::SelfTest { model } => super::self_test::run(&context, model?).await?,
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
         LoadRequest::LogOut { provider } => LoadReply::LoggedOut(super::accounts::log_out(&context, provider).await),
         LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
@@ -150,25 +154,29 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
     let found = futures::future::join_all(found.into_iter().map(|endpoint| accounts.unlock(&loaded, endpoint))).await;
     let ask = found.iter().map(|endpoint| catalog::list_models(endpoint, &http, &cache, refresh));
     let lists = futures::future::join_all(ask).await;
-    let choice = |info: &ModelInfo| ModelChoice {
+    let models = context.engine.services().models.reloaded(Arc::clone(&loaded));
+    let measured = models.measured();
+    let choice = |info: &ModelInfo, tested: Option<&Ability>| ModelChoice {
         provider: info.provider.clone(),
         model: info.id.clone(),
-        detail: ready::detail(info),
+        detail: ready::detail(info, tested),
         ready: true,
     };
     let mut choices: Vec<ModelChoice> = Vec::new();
     let mut problems = Vec::new();
     for (endpoint, list) in found.iter().zip(lists) {
         match list {
-            Ok(models) => choices.extend(models.iter().map(choice)),
+            Ok(models) => choices.extend(models.iter().map(|info| choice(info, measured.of(endpoint, &info.id)))),
             Err(error) => {
                 problems.push(error.message);
                 // The configured model can be chosen though its provider's list can't be had.
-                choices.push(choice(&catalog::model_info(endpoint, &loaded.config, Some(&cache))));
+                let info = catalog::model_info(endpoint, &loaded.config, Some(&cache));
+                choices.push(choice(&info, measured.of(endpoint, &info.id)));
             }
         }
     }
-    choices.extend(here(context).await.iter().map(choice));
+    let tested = |info: &ModelInfo| models.ability(Some(&format!("{}:{}", info.provider, info.id)));
+    choices.extend(here(context).await.iter().map(|info| choice(info, tested(info).as_ref())));
     LoadReply::Models { choices, problems }
 }
 

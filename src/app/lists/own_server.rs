@@ -1,6 +1,6 @@
 //! A server of models by its address: asking it, its key, its model, and making it the one that answers.
 
-use super::pickers;
+use super::{pickers, self_test};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
@@ -169,7 +169,9 @@ pub fn used(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Result
     }
     model.first_choice = false;
     out.push(Effect::Agent(AgentCommand::Reload));
-    out.push(Effect::Agent(AgentCommand::SetModel(format!("{PROVIDER}:{name}"))));
+    let choice = format!("{PROVIDER}:{name}");
+    out.push(Effect::Agent(AgentCommand::SetModel(choice.clone())));
+    self_test::chosen(model, out, &choice);
 }
 
 #[cfg(test)]
