@@ -144,6 +144,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
             model.window_focused = focused;
             if focused {
                 approvals::look_again(model, out);
+                first_run::look_again(model, out);
             }
         }
         Msg::Woke => wake::woke(model, out),

@@ -199,7 +199,9 @@ async fn found(context: &Context) -> Found {
     let (servers, offers) = tokio::join!(choose::servers(&loaded), local_models::offers(context));
     let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
     let servers = servers.into_iter().map(own_server::row).collect();
-    Found { keys, servers, providers: ready::pasteable(), names, local: Some(offers) }
+    let mut sign_ins = super::accounts::offered(&loaded.config);
+    sign_ins.retain(|row| row.missing.is_empty() && !keys.iter().any(|(provider, _)| *provider == row.provider));
+    Found { keys, servers, sign_ins, providers: ready::pasteable(), names, local: Some(offers) }
 }
 
 /// One live call with a pasted key.

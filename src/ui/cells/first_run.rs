@@ -40,6 +40,7 @@ enum Line {
 const KEYS: &str = "Keys already on this machine · you pay the provider";
 const SERVER: &str = "Your own server · free";
 const LOCAL: &str = "Run a model on this computer · free";
+const SIGN_IN: &str = "Sign in without a key · you pay the provider";
 const PROVIDER: &str = "Set up a provider · you pay the provider";
 
 /// Heading, label and detail of a row.
@@ -86,6 +87,10 @@ fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, St
             (LOCAL, "Other models…".to_owned(), count)
         }
         Row::NoLocal(_) => (LOCAL, "Can't run one yet".to_owned(), String::new()),
+        Row::SignIn(row) => {
+            let how = if row.by_browser { "in the browser" } else { "with a code to type in a browser" };
+            (SIGN_IN, format!("Sign in to {}", row.title), how.to_owned())
+        }
         Row::Provider(provider) => (PROVIDER, name(provider), "paste a key".to_owned()),
         Row::More(count) => (PROVIDER, format!("{count} more…"), String::new()),
     }
@@ -115,6 +120,7 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
         | Row::OwnServer
         | Row::UseLocal(_)
         | Row::MoreLocal
+        | Row::SignIn(_)
         | Row::Provider(_)
         | Row::Offline
         | Row::More(_) => Vec::new(),
@@ -181,6 +187,7 @@ fn takes(model: &Model) -> &'static str {
     match selected(model) {
         Some(Row::GetLocal(_)) => "get it",
         Some(Row::NoLocal(_)) => "look again",
+        Some(Row::SignIn(_)) => "sign in",
         _ => "select",
     }
 }
