@@ -1,8 +1,8 @@
 //! `hermes models`: what can be chosen, with windows and prices, and the models of this computer.
 
-mod get;
-mod local;
-mod test;
+pub(super) mod get;
+pub(super) mod local;
+pub(super) mod test;
 
 use super::{ChatArgs, setup};
 use crate::accounts::{Accounts, Known};

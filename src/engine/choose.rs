@@ -139,6 +139,15 @@ pub fn save_key(paths: &Paths, provider: &str, key: &str) -> Result<(), String> 
     dotenv::set(&paths.dotenv(), &variable, key).map_err(|error| error.to_string())
 }
 
+/// Makes a model the one of new sessions. Blocks.
+///
+/// # Errors
+/// The config can't be read or written.
+pub fn save_model(paths: &Paths, provider: &str, model: &str) -> Result<(), ConfigError> {
+    edit::set(&paths.config(), "model.provider", provider)?;
+    edit::set(&paths.config(), "model.default", model)
+}
+
 /// Writes an address and its model into the config, and the key, which may be empty, into `.env`. Blocks.
 ///
 /// # Errors

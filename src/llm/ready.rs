@@ -5,6 +5,15 @@ use super::endpoint::Keys;
 use super::{ModelInfo, providers};
 use crate::text::format;
 
+/// Headings of the ways to a model: each says what it costs.
+pub mod ways {
+    pub const KEYS: &str = "Keys already on this machine · you pay the provider";
+    pub const SERVER: &str = "Your own server · free";
+    pub const LOCAL: &str = "Run a model on this computer · free";
+    pub const SIGN_IN: &str = "Sign in without a key · you pay the provider";
+    pub const PROVIDER: &str = "Set up a provider · you pay the provider";
+}
+
 /// Provider and where its key comes from, for the first-run card.
 pub fn keys_found(env: &dyn Keys, place: impl Fn(&str) -> &'static str) -> Vec<(String, String)> {
     providers::with_keys(env)

@@ -10,6 +10,7 @@ use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::local::{DownloadState, OfferState};
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
+use crate::llm::ready::ways::{KEYS, LOCAL, PROVIDER, SERVER, SIGN_IN};
 use crate::text::format::{self, plural};
 use crate::text::width::width;
 use crate::text::wrap::{Row as Wrapped, Wrap, wrap_into};
@@ -35,13 +36,6 @@ enum Line {
     /// How much of the entry above is here, in percent.
     Meter(usize, u64),
 }
-
-/// Headings say what the rows under them cost.
-const KEYS: &str = "Keys already on this machine · you pay the provider";
-const SERVER: &str = "Your own server · free";
-const LOCAL: &str = "Run a model on this computer · free";
-const SIGN_IN: &str = "Sign in without a key · you pay the provider";
-const PROVIDER: &str = "Set up a provider · you pay the provider";
 
 /// Heading, label and detail of a row.
 fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, String) {
