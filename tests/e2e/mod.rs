@@ -40,6 +40,7 @@ mod results;
 mod rewind;
 mod sandbox;
 mod sessions;
+mod setup;
 mod signals;
 mod story;
 mod stranger;
