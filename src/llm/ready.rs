@@ -10,8 +10,12 @@ pub mod ways {
     pub const KEYS: &str = "Keys already on this machine · you pay the provider";
     pub const SERVER: &str = "Your own server · free";
     pub const LOCAL: &str = "Run a model on this computer · free";
-    pub const SIGN_IN: &str = "Sign in without a key · you pay the provider";
     pub const PROVIDER: &str = "Set up a provider · you pay the provider";
+
+    /// How a sign-in goes: the browser comes back by itself, or there is a code to type.
+    pub fn sign_in(by_browser: bool) -> &'static str {
+        if by_browser { "in the browser, without a key" } else { "with a code, without a key" }
+    }
 }
 
 /// Provider and where its key comes from, for the first-run card.
@@ -57,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_tested_model_shows_its_speed_and_what_it_lacks() {
-        let info = ModelInfo { context: Some(32_768), price: Some(Price::default()), ..ModelInfo::default() };
+        let info = ModelInfo { context: Some(32_000), price: Some(Price::default()), ..ModelInfo::default() };
         let able =
             Ability { calls: Called::Natively, types: true, restraint: true, rate: Some(12.4), ..Ability::default() };
         let slow = Ability { prompt_rate: Some(90.0), ..able.clone() };

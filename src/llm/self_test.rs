@@ -191,7 +191,7 @@ mod tests {
             calls: Called::Natively,
             types: true,
             restraint: true,
-            window: Some(32_768),
+            window: Some(32_000),
             rate: Some(12.3),
             ..Ability::default()
         };

@@ -181,7 +181,10 @@ fn on_the_screen_a_code_leads_to_the_models_of_the_provider() {
     home.config(&format!("{}{UNTESTED}", portal.config("nous", "device")));
     let mut term = Term::start(&home, &[]);
     // The card offers it.
-    term.wait("Sign in to OpenRouter").wait("in the browser").wait("Sign in to Nous Portal").wait("with a code");
+    term.wait("Sign in to OpenRouter")
+        .wait("in the browser")
+        .wait("Sign in to Nous Portal")
+        .wait("with a code, without a key");
     let chosen = |text: &str| text.lines().any(|line| line.contains("▸") && line.contains("Nous Portal"));
     while !chosen(&term.text()) {
         let before = term.text();

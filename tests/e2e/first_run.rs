@@ -1,8 +1,6 @@
 //! The card of a start without a model, up to the first answer.
 
-use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term, UNTESTED};
-use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// A home without a model whose OpenRouter is this server.
@@ -162,38 +160,4 @@ fn the_demo_offers_its_scenes_and_a_click_takes_one() {
     term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
     term.shows("it stands in the composer", |text| text.matches("ask: the model").count() == 2);
     term.send("\r").wait("What should the greeter say?");
-}
-
-#[test]
-fn a_chosen_model_is_tested_once_and_what_it_does_is_shown() {
-    let booked = call("book_room", json!({"room": "Blue", "people": 3, "screen": true}));
-    let steps = vec![Step::Calls(String::new(), vec![booked]), Step::Text("I am a model of a test".into())];
-    let mock = Mock::start(steps);
-    let mut home = Home::empty();
-    home.set("LM_BASE_URL", &format!("{}/v1", mock.url()));
-    let mut term = Term::start(&home, &[]);
-    let port = mock.url().rsplit(':').next().unwrap_or_default().to_owned();
-    select(&mut term, &format!("server on port {port}"));
-    term.send("\r").gone("Welcome").wait("mock-model: streams").wait("calls tools");
-    assert_eq!(mock.count(), 2);
-    let asked = mock.requests();
-    assert!(asked.iter().all(|request| request["tools"][0]["function"]["name"] == "book_room"), "{asked:?}");
-    // It is known from now on.
-    term.send("/model custom:mock-model\r");
-    mock.push(vec![Step::Text("the first answer".into())]);
-    term.send("hello\r").wait("the first answer");
-    assert_eq!(mock.count(), 3);
-}
-
-#[test]
-fn the_self_test_says_what_mends_a_server_that_calls_no_tools() {
-    let mock = Mock::start(vec![Step::Text("I can't do that".into()), Step::Text("hello".into())]);
-    let mut home = Home::empty();
-    home.set("LM_BASE_URL", &format!("{}/v1", mock.url()));
-    let mut term = Term::start(&home, &[]);
-    let port = mock.url().rsplit(':').next().unwrap_or_default().to_owned();
-    select(&mut term, &format!("server on port {port}"));
-    term.send("\r").gone("Welcome").wait("did not call a tool").wait("models.small_profile");
-    // The picker has it, too.
-    term.send("/model \r").wait("no tool calls · small profile");
 }

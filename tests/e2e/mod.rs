@@ -39,6 +39,7 @@ mod programs;
 mod results;
 mod rewind;
 mod sandbox;
+mod self_test;
 mod sessions;
 mod setup;
 mod signals;

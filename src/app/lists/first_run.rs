@@ -36,8 +36,8 @@ fn listed(card: &FirstRun, found: &Found, local: &Local) -> usize {
     }
     let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
     let own = if local.offers.is_some() { LOCAL } else { 0 };
-    let groups = group(own) + group(found.keys.len()) + group(found.sign_ins.len());
-    let taken = AROUND + FIXED + groups + found.servers.len();
+    let groups = group(own) + group(found.keys.len());
+    let taken = AROUND + FIXED + groups + found.servers.len() + found.sign_ins.len();
     usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
 }
 

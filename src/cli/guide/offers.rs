@@ -53,8 +53,7 @@ impl Offer {
             Self::MoreLocal => (ways::LOCAL, "Other models…".into(), "by name, file or REPO:FILE".into()),
             Self::NoLocal(why) => (ways::LOCAL, "Can't run one yet".into(), why.clone()),
             Self::SignIn(_, title, by_browser) => {
-                let how = if *by_browser { "in the browser" } else { "with a code to type in a browser" };
-                (ways::SIGN_IN, format!("Sign in to {title}"), how.into())
+                (ways::PROVIDER, format!("Sign in to {title}"), ways::sign_in(*by_browser).into())
             }
             Self::PasteKey => (ways::PROVIDER, "Paste a key…".into(), String::new()),
         }

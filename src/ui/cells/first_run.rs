@@ -10,7 +10,7 @@ use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::local::{DownloadState, OfferState};
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
-use crate::llm::ready::ways::{KEYS, LOCAL, PROVIDER, SERVER, SIGN_IN};
+use crate::llm::ready::ways::{self, KEYS, LOCAL, PROVIDER, SERVER};
 use crate::text::format::{self, plural};
 use crate::text::width::width;
 use crate::text::wrap::{Row as Wrapped, Wrap, wrap_into};
@@ -81,10 +81,7 @@ fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, St
             (LOCAL, "Other models…".to_owned(), count)
         }
         Row::NoLocal(_) => (LOCAL, "Can't run one yet".to_owned(), String::new()),
-        Row::SignIn(row) => {
-            let how = if row.by_browser { "in the browser" } else { "with a code to type in a browser" };
-            (SIGN_IN, format!("Sign in to {}", row.title), how.to_owned())
-        }
+        Row::SignIn(row) => (PROVIDER, format!("Sign in to {}", row.title), ways::sign_in(row.by_browser).to_owned()),
         Row::Provider(provider) => (PROVIDER, name(provider), "paste a key".to_owned()),
         Row::More(count) => (PROVIDER, format!("{count} more…"), String::new()),
     }
