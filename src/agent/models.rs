@@ -200,6 +200,8 @@ impl Models {
         let model = self.plain(endpoint.clone(), info);
         let mut ability = llm::self_test::run(&*model, super::now()).await.map_err(|error| error.message)?;
         ability.grammar = endpoint.is_served() || endpoint.provider == "llamacpp";
+        // Over a network the time to the first piece says little about reading.
+        ability.prompt_rate = ability.prompt_rate.filter(|_| endpoint.local);
         if let Err(error) = Abilities::new(&self.cache).keep(&endpoint, ability.clone()) {
             tracing::warn!("{error}");
         }

@@ -11,7 +11,7 @@ const MOST: usize = 200;
 /// Tokens a second of the prompt below which a long prompt is felt.
 const SLOW_PROMPT: f64 = 300.0;
 /// Tokens of a window that is too small for the tools of large models.
-const NARROW: u64 = 16_000;
+pub(super) const NARROW: u64 = 16_000;
 
 /// What the self-test found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Two short requests that show what a model can do: one that wants a call, one that wants none.
 
-use super::ability::{Ability, Called};
+use super::ability::{Ability, Called, NARROW};
 use super::message::Message;
 use super::{Delta, Effort, Provider, ProviderError, Reply, Request, ToolSchema};
 use serde_json::{Value, json};
@@ -10,9 +10,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Tokens of an answer.
-const ANSWER: u32 = 160;
-/// How long one request may take; a model that has to be loaded first has longer.
+const ANSWER: u32 = 256;
+/// How long one request may take once the model is loaded.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a model may take to load and to read the request.
+const LOADING: Duration = Duration::from_secs(600);
 
 /// Asks the model. `window` is what is known of it.
 ///
@@ -29,6 +31,8 @@ pub async fn run(model: &dyn Provider, now: i64) -> Result<Ability, ProviderErro
     }
     let (mut read, mut wrote) = (Rate::default(), Rate::default());
     measure(&reply, &heard, &mut read, &mut wrote);
+    // What was not learned speaks against nobody.
+    ability.restraint = true;
     if let Ok((reply, heard)) = ask(model, "Hello! Who are you?").await {
         ability.restraint = reply.calls.is_empty() && !reply.text.trim().is_empty();
         ability.streams |= heard.pieces > 1;
@@ -75,18 +79,30 @@ async fn ask(model: &dyn Provider, text: &str) -> Result<(Reply, Heard), Provide
             biased;
             Some(piece) = pieces.recv() => match piece {
                 // Loading is not reading.
-                Delta::Waiting(_) => begun = Instant::now(),
+                Delta::Waiting(_) => {
+                    begun = Instant::now();
+                    limit.as_mut().reset(tokio::time::Instant::now() + LOADING);
+                }
                 Delta::Text(_) | Delta::Reasoning(_) | Delta::CallStarted { .. } | Delta::CallProgress { .. } => {
+                    if heard.pieces == 0 {
+                        limit.as_mut().reset(tokio::time::Instant::now() + PATIENCE);
+                    }
                     heard.pieces += 1;
                     heard.first.get_or_insert_with(|| begun.elapsed());
                 }
             },
             done = &mut call => break done,
-            () = &mut limit => cancel.cancel(),
+            () = &mut limit, if !cancel.is_cancelled() => cancel.cancel(),
         }
     };
     heard.whole = begun.elapsed();
-    done.map(|reply| (reply, heard))
+    let late = |mut error: ProviderError| {
+        if cancel.is_cancelled() {
+            error.message = format!("the model did not answer a short request within {} s", PATIENCE.as_secs());
+        }
+        error
+    };
+    done.map(|reply| (reply, heard)).map_err(late)
 }
 
 fn tool(name: &str, description: &str, parameters: Value) -> ToolSchema {
@@ -150,7 +166,7 @@ pub fn words(ability: &Ability, provider: &str) -> Vec<String> {
     if !ability.restraint {
         lines.push("calls tools even for a greeting: expect needless calls".into());
     }
-    if let Some(window) = ability.window.filter(|window| *window < 16_000) {
+    if let Some(window) = ability.window.filter(|window| *window < NARROW) {
         lines.push(format!("a window of {} is small: {}", crate::text::format::context(window), larger(provider)));
     }
     if ability.is_small() {

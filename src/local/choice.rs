@@ -5,18 +5,18 @@ use super::table::Row;
 use std::sync::Arc;
 
 /// Memory that the engine needs beside weights and window.
-const ENGINE: u64 = 350 << 20;
+pub(super) const ENGINE: u64 = 350 << 20;
 /// Memory of a token in the window where the model's file is not there to tell: that of the larger ones.
-const TOKEN: u64 = 160 * 1024;
-/// Tokens of the window that a session wants at least.
-pub const WINDOW: u64 = 16_384;
+pub(super) const TOKEN: u64 = 160 * 1024;
+/// Tokens of a window; fewer are of no use.
+pub(super) const LEAST: u64 = 8_192;
 /// Room on the disk that is left free beside the file.
 const MARGIN: u64 = 1 << 30;
 /// Tokens a second below which nobody waits for an answer.
 const SLOW: f64 = 6.0;
 
 /// Memory that is taken to be free where the system does not tell.
-const UNKNOWN: u64 = 6 << 30;
+pub(super) const UNKNOWN: u64 = 6 << 30;
 
 /// How a model fits.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub enum Fit {
 /// Bytes that a model needs while it works.
 pub fn memory(row: &Row) -> u64 {
     // The window of a small model costs less, in proportion.
-    let window = TOKEN.min(row.bytes / 32_768).max(12 * 1024) * WINDOW;
+    let window = TOKEN.min(row.bytes / 32_768).max(12 * 1024) * LEAST;
     row.bytes + window + ENGINE
 }
 

@@ -15,6 +15,8 @@ pub enum LocalError {
         "unknown model {0:?}; `hermes models list --local` lists the known ones, and a path or REPO:FILE names another"
     )]
     Unknown(String),
+    #[error("a model named {0:?} is here already, or the name can't be used: remove that one, or rename the file")]
+    Taken(String),
     #[error("{path}: {why}", path = .0.display(), why = .1)]
     File(PathBuf, HeaderError),
     #[error("{0}")]

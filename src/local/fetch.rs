@@ -106,9 +106,14 @@ pub async fn fetch(
     part.read_again(wanted, pause, tell).await?;
     let client = Client::new(token).map_err(|why| FetchError::Refused { title: wanted.title.clone(), why })?;
     let mut last = "no host is known for it".to_owned();
+    // A host that gives another file is not the last word.
+    let mut wrong = None;
     for address in &wanted.from {
         match from_host(&client, address, wanted, &mut part, pause, tell).await {
-            Ok(()) => return part.settle(wanted, &host_of(address)),
+            Ok(()) => match part.settle(wanted, &host_of(address)) {
+                Err(error @ FetchError::Hash { .. }) => wrong = Some(error),
+                settled => return settled,
+            },
             Err(Broken::Final(error)) => return Err(error),
             Err(Broken::Host(why)) => {
                 tell(Progress::Trying { host: host_of(address), why: why.clone() });
@@ -116,7 +121,7 @@ pub async fn fetch(
             }
         }
     }
-    Err(FetchError::Unreachable { title: wanted.title.clone(), why: last })
+    Err(wrong.unwrap_or(FetchError::Unreachable { title: wanted.title.clone(), why: last }))
 }
 
 /// What ends the try of one host.
@@ -181,9 +186,6 @@ async fn stream(
         answer = asked => answer.map_err(Broken::Host)?,
         () = pause.cancelled() => return Err(FetchError::Paused.into()),
     };
-    if !answer.goes_on {
-        part.restart()?;
-    }
     let of = answer.total.or(wanted.bytes);
     if let (Some(says), Some(bytes)) = (answer.total, wanted.bytes)
         && says != bytes
@@ -194,6 +196,9 @@ async fn stream(
     let mut meter = Meter::new(part.done);
     tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed: 0.0 });
     let mut body = answer.body;
+    // A host without ranges begins at the start: what is here already is passed over, and never thrown away for a page that
+    // only looks like an answer.
+    let mut passed = if answer.goes_on { part.done } else { 0 };
     loop {
         let next = tokio::time::timeout(client::STALL, body.next());
         let piece = tokio::select! {
@@ -204,7 +209,16 @@ async fn stream(
             }
         };
         let Some(piece) = piece else { break };
-        let piece = piece.map_err(|why| Broken::Host(format!("{}: {why}", host_of(address))))?;
+        let mut piece = piece.map_err(|why| Broken::Host(format!("{}: {why}", host_of(address))))?;
+        if passed < part.done {
+            let known = usize::try_from(part.done - passed).unwrap_or(usize::MAX).min(piece.len());
+            passed += known as u64;
+            piece.drain(..known);
+            if piece.is_empty() {
+                continue;
+            }
+        }
+        passed += piece.len() as u64;
         if of.is_some_and(|of| part.done + piece.len() as u64 > of) {
             part.restart()?;
             return Err(Broken::Host(format!("{} sends more than it said", host_of(address))));
@@ -293,7 +307,8 @@ impl Part {
         let done = file.metadata().map_err(fail)?.len();
         let too_long = wanted.bytes.is_some_and(|bytes| done > bytes);
         let mut part = Self { path, file, done, hash: Sha256::new() };
-        if too_long {
+        // Without a hash nothing would tell that two files were mixed.
+        if too_long || wanted.sha256.is_none() {
             part.restart()?;
         }
         Ok(part)
@@ -352,7 +367,7 @@ impl Part {
     }
 
     /// The whole of it is here: it is checked and gets its name.
-    fn settle(mut self, wanted: &Wanted, host: &str) -> Result<(), FetchError> {
+    fn settle(&mut self, wanted: &Wanted, host: &str) -> Result<(), FetchError> {
         let found: String =
             std::mem::take(&mut self.hash).finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         if let Some(hash) = wanted.sha256.as_ref().filter(|hash| **hash != found) {

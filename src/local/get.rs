@@ -4,7 +4,7 @@ use super::choice::{self, Fit};
 use super::engine::{Missing, install};
 use super::fetch::{self, Offer, Progress, Wanted};
 use super::machine::Machine;
-use super::shelf::{Kept, name_of};
+use super::shelf::{Kept, is_name, name_of};
 use super::table::{EngineRow, Row};
 use super::{Local, LocalError};
 use std::path::Path;
@@ -67,15 +67,17 @@ impl Local {
             }
             Err(Missing::No(why)) => return Err(LocalError::NoEngine(why)),
         };
+        let here = self.shelf().find(name);
         let mut order = match (self.table().find(name), name.rsplit_once(':')) {
-            (Some(row), _) => self.of_row(row, &machine),
+            (Some(row), _) => self.of_row(row, machine),
+            (None, _) if here.is_some() => Order { title: name.to_owned(), ..self.of_kept(name) },
             (None, Some((repo, file))) if repo.contains('/') => {
                 let offer = fetch::ask(&self.hosts(), repo, file, token).await.map_err(LocalError::Hub)?;
-                self.of_offer(offer)
+                self.of_offer(offer)?
             }
             (None, None) if name.contains('/') => {
                 let offer = fetch::ask(&self.hosts(), name, "", token).await.map_err(LocalError::Hub)?;
-                self.of_offer(offer)
+                self.of_offer(offer)?
             }
             _ => return Err(LocalError::Unknown(name.to_owned())),
         };
@@ -84,25 +86,39 @@ impl Local {
         Ok(order)
     }
 
-    fn of_row(&self, row: &Row, machine: &Machine) -> Order {
+    fn of_row(&self, row: &Row, mut machine: Machine) -> Order {
         let path = format!("{}/resolve/{}/{}", row.repo, row.revision, row.file);
         let wanted = self.wanted(&row.name, &row.title, &path, Some(row.bytes), Some(row.sha256.clone()));
+        let order = self.plain(wanted);
+        // What is here already takes no more room.
+        machine.disk = machine.disk.map(|disk| disk.saturating_add(row.bytes.saturating_sub(order.bytes)));
         Order {
             name: row.name.clone(),
             title: row.title.clone(),
             licence: row.licence.clone(),
-            fit: Some(choice::fit(row, machine)),
+            fit: Some(choice::fit(row, &machine)),
             speed: machine.tokens_per_second(row.bytes_per_token()),
-            ..self.plain(wanted)
+            ..order
         }
     }
 
-    fn of_offer(&self, offer: Offer) -> Order {
+    /// One that is here: nothing of it has to come.
+    fn of_kept(&self, name: &str) -> Order {
+        let wanted = self.wanted(name, name, "", None, None);
+        Order { name: name.to_owned(), model: None, bytes: 0, checked: true, ..self.plain(wanted) }
+    }
+
+    fn of_offer(&self, offer: Offer) -> Result<Order, LocalError> {
         let name = name_of(&offer.file);
+        // Another model of that name would be taken for this one.
+        if !is_name(&name) || self.table().find(&name).is_some() || self.shelf().find(&name).is_some() {
+            return Err(LocalError::Taken(name));
+        }
         let revision = if offer.revision.is_empty() { "main" } else { &offer.revision };
         let path = format!("{}/resolve/{revision}/{}", offer.repo, offer.file);
         let wanted = self.wanted(&name, &offer.file, &path, offer.bytes, offer.sha256);
-        Order { name, title: format!("{} of {}", offer.file, offer.repo), licence: offer.licence, ..self.plain(wanted) }
+        let title = format!("{} of {}", offer.file, offer.repo);
+        Ok(Order { name, title, licence: offer.licence, ..self.plain(wanted) })
     }
 
     fn wanted(&self, name: &str, title: &str, path: &str, bytes: Option<u64>, sha256: Option<String>) -> Wanted {

@@ -10,6 +10,7 @@ pub mod fetch;
 pub mod get;
 pub mod gguf;
 pub mod machine;
+mod provider;
 pub mod served;
 pub mod shelf;
 pub mod table;

@@ -1,25 +1,23 @@
-//! Models of this computer as providers: the server is started by the first request, shared by all windows of a home, put to
+//! The servers of models of this computer: one is started by the first request, shared by all windows of a home, put to
 //! sleep when nobody asks, and ended with its last user.
 
 use super::LocalError;
 use super::engine::{self, Engine, Files, Missing, Plan, Users, Wish};
 use super::gguf::Header;
 use super::machine::Machine;
-use super::shelf::{Kept, Shelf};
+use super::shelf::{Kept, Shelf, is_name};
 use super::table::Table;
 use crate::config::ModelsConfig;
 use crate::exec::Daemon;
-use crate::llm::endpoint::{Endpoint, Secret};
+use crate::llm::endpoint::Secret;
 use crate::llm::http::{self, Http};
-use crate::llm::{self, Delta, ErrorKind, ModelInfo, Price, Provider, ProviderError, Reply, Request};
+use crate::llm::{ModelInfo, Price};
 use crate::lock::lock;
-use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 /// The id of the provider.
 pub const PROVIDER: &str = "local";
@@ -88,11 +86,12 @@ struct Running {
 }
 
 /// Where a server answers.
-struct Address {
-    base: String,
-    key: Secret,
-    daemon: Daemon,
-    plan: Plan,
+pub(super) struct Address {
+    pub base: String,
+    pub key: Secret,
+    pub daemon: Daemon,
+    pub plan: Plan,
+    pub files: Files,
 }
 
 impl Local {
@@ -127,7 +126,8 @@ impl Local {
         self.mirrors().iter().chain(&self.table().hosts).cloned().collect()
     }
 
-    pub(super) fn mirrors(&self) -> &[String] {
+    /// Hosts of the configuration, which are asked before all others, for the engine as well.
+    pub fn mirrors(&self) -> &[String] {
         &self.0.config.mirror
     }
 
@@ -143,14 +143,12 @@ impl Local {
         engine::find(&self.0.config, &self.0.home, &self.0.path, self.table().engine())
     }
 
-    /// A model of this computer, as one that can be asked. Costs nothing until the first request.
-    pub fn provider(&self, endpoint: Endpoint, info: ModelInfo) -> Arc<dyn Provider> {
-        Arc::new(Served { local: self.clone(), endpoint, info })
-    }
-
     /// What is known of a model before it runs: its window, and that it costs nothing. Blocks for a look at its file.
     pub fn known(&self, name: &str, mut info: ModelInfo) -> ModelInfo {
         info.price = Some(Price::default());
+        if !is_name(name) {
+            return info;
+        }
         if let Some((record, _)) = self.slot(name).files.read() {
             info.context = Some(record.context);
         } else if let Some(kept) = self.0.shelf.find(name)
@@ -198,28 +196,28 @@ impl Local {
     }
 
     /// The server of a model, started if need be. `waits` is called when that takes a while.
-    async fn ready(&self, name: &str, waits: impl Fn(&str)) -> Result<Address, LocalError> {
+    pub(super) async fn ready(&self, name: &str, waits: impl Fn(&str)) -> Result<Address, LocalError> {
+        if !is_name(name) {
+            return Err(LocalError::Unknown(name.to_owned()));
+        }
         let slot = self.slot(name);
         let mut running = slot.running.lock().await;
         if running.as_ref().is_none_or(|running| !running.daemon.is_alive()) {
             let asleep = lock(&slot.shown).state == State::Asleep;
             waits(if asleep { "waking the model" } else { "loading model" });
             *running = None;
-            slot.show(None, State::Loading);
-            match self.begin(name, &slot).await {
-                Ok(begun) => {
-                    slot.show(Some(begun.daemon.clone()), State::On);
-                    self.rest_later(name, &slot);
-                    *running = Some(begun);
-                }
-                Err(error) => {
-                    slot.show(None, State::Off);
-                    return Err(error);
-                }
-            }
+            let loading = Loading::of(&slot);
+            let begun = self.begin(name, &slot).await?;
+            drop(loading);
+            slot.show(Some(begun.daemon.clone()), State::On);
+            self.rest_later(name, &slot);
+            *running = Some(begun);
         }
         slot.files.touch();
-        running.as_ref().map(Running::address).ok_or_else(|| LocalError::NotHere(name.to_owned()))
+        running
+            .as_ref()
+            .map(|running| running.address(slot.files.clone()))
+            .ok_or_else(|| LocalError::NotHere(name.to_owned()))
     }
 
     /// Finds the server that runs already, or starts one.
@@ -245,7 +243,11 @@ impl Local {
         if let Some((record, daemon)) = found {
             plan.context = record.context;
             match engine::settled(&record, &daemon, &plan, &slot.files, &self.0.http).await {
-                Ok(()) => server = Some((record, daemon)),
+                Ok(()) if engine::knows_key(&record, &slot.files, &self.0.http).await => {
+                    server = Some((record, daemon))
+                }
+                // Whatever has its number by now is not ours, and stays.
+                Ok(()) => tracing::info!("what answers on the engine's port does not know its key"),
                 // It died or hangs: another one takes its place.
                 Err(fault) => {
                     tracing::info!("the engine that was found does not answer: {fault:?}");
@@ -293,7 +295,8 @@ impl Local {
                     let files = slot.files.clone();
                     let _ = tokio::task::spawn_blocking(move || {
                         drop(running.users);
-                        files.end()
+                        // Another window may have used it meanwhile.
+                        files.end_if(|files| files.rested() >= rest)
                     })
                     .await;
                     slot.show(None, State::Asleep);
@@ -342,6 +345,8 @@ impl Local {
     pub async fn ended(&self, name: &str) {
         let slot = self.slot(name);
         while slot.running.lock().await.as_ref().is_some_and(|running| running.daemon.is_alive()) {
+            // Other programs use it, and tell nobody.
+            slot.files.touch();
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
@@ -351,8 +356,16 @@ impl Local {
     /// # Errors
     /// The system refuses.
     pub async fn stop(&self, name: &str) -> Result<bool, LocalError> {
+        if !is_name(name) {
+            return Err(LocalError::Unknown(name.to_owned()));
+        }
         let files = Files::new(&self.0.home, name);
         flat(tokio::task::spawn_blocking(move || files.end()).await)
+    }
+
+    /// The client of the servers.
+    pub(super) fn http(&self) -> &Http {
+        &self.0.http
     }
 
     /// Ends what nobody else uses.
@@ -376,6 +389,22 @@ fn flat<T>(done: Result<Result<T, LocalError>, tokio::task::JoinError>) -> Resul
     done.unwrap_or_else(|error| Err(LocalError::Engine(error.to_string())))
 }
 
+/// A server is being started. Whoever stops waiting for it takes the word back.
+struct Loading<'a>(&'a Slot);
+
+impl<'a> Loading<'a> {
+    fn of(slot: &'a Slot) -> Self {
+        slot.show(None, State::Loading);
+        Self(slot)
+    }
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.0.show(None, State::Off);
+    }
+}
+
 impl Slot {
     fn show(&self, daemon: Option<Daemon>, state: State) {
         *lock(&self.shown) = Shown { daemon, state };
@@ -384,73 +413,14 @@ impl Slot {
 }
 
 impl Running {
-    fn address(&self) -> Address {
+    fn address(&self, files: Files) -> Address {
         Address {
             base: format!("http://127.0.0.1:{}/v1", self.port),
             key: self.key.clone(),
             daemon: self.daemon.clone(),
             plan: self.plan.clone(),
+            files,
         }
-    }
-}
-
-/// A model of this computer that can be asked.
-struct Served {
-    local: Local,
-    endpoint: Endpoint,
-    info: ModelInfo,
-}
-
-impl Provider for Served {
-    fn stream<'a>(
-        &'a self,
-        request: &'a Request,
-        sink: mpsc::Sender<Delta>,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
-        Box::pin(async move {
-            let name = self.endpoint.model.as_str();
-            let waits = |what: &str| {
-                let _ = sink.try_send(Delta::Waiting(what.to_owned()));
-            };
-            let ready = tokio::select! {
-                biased;
-                () = cancel.cancelled() => return Err(failed(ErrorKind::Cancelled, String::new())),
-                ready = self.local.ready(name, waits) => ready,
-            };
-            let address = ready.map_err(|error| failed(ErrorKind::BadRequest, error.to_string()))?;
-            let mut endpoint = self.endpoint.clone();
-            (endpoint.base_url, endpoint.key) = (address.base.clone(), address.key.clone());
-            let inner = llm::connect(endpoint, self.local.0.http.clone(), self.info.clone());
-            let reply = inner.stream(request, sink, cancel).await;
-            let slot = self.local.slot(name);
-            slot.files.touch();
-            reply.map_err(|error| if address.daemon.is_alive() { error } else { died(&address, &slot, error) })
-        })
-    }
-
-    fn model(&self) -> &ModelInfo {
-        &self.info
-    }
-}
-
-/// The server ended in the middle of an answer: why, and whether another try may do.
-fn died(address: &Address, slot: &Slot, error: ProviderError) -> ProviderError {
-    let log = std::fs::read(slot.files.log()).unwrap_or_default();
-    let fault = engine::fault::of(&String::from_utf8_lossy(&log), address.daemon.ended());
-    let kind = if fault.is_passing() { ErrorKind::Network } else { ErrorKind::BadRequest };
-    ProviderError { kind, message: fault.words(&address.plan, &slot.files.log()), ..error }
-}
-
-fn failed(kind: ErrorKind, message: String) -> ProviderError {
-    ProviderError {
-        kind,
-        status: None,
-        message,
-        retry_after: None,
-        reset_after: None,
-        next_key: Default::default(),
-        partial: None,
     }
 }
 

@@ -70,6 +70,9 @@ impl Shelf {
 
     /// The model of this name. Blocks.
     pub fn find(&self, name: &str) -> Option<Kept> {
+        if !is_name(name) {
+            return None;
+        }
         self.kept(name, self.place(name), false)
             .or_else(|| self.own().ok()?.files.get(name).and_then(|file| self.kept(name, file.clone(), true)))
     }
@@ -102,9 +105,13 @@ impl Shelf {
         }
         let name = name_of(&file.file_name().unwrap_or_default().to_string_lossy());
         let mut own = self.own()?;
+        let is_taken = self.find(&name).is_some_and(|kept| kept.file != file);
+        if !is_name(&name) || is_taken {
+            return Err(LocalError::Taken(name));
+        }
         own.files.insert(name.clone(), file.clone());
         self.write(&own)?;
-        self.kept(&name, file, true).ok_or_else(|| LocalError::Unknown(name))
+        self.kept(&name, file, true).ok_or(LocalError::Unknown(name))
     }
 
     /// Removes a model, or what there is of a download; a person's own file stays. `false`: there is none. Blocks.
@@ -112,6 +119,9 @@ impl Shelf {
     /// # Errors
     /// The system refuses.
     pub fn remove(&self, name: &str) -> Result<bool, LocalError> {
+        if !is_name(name) {
+            return Ok(false);
+        }
         let mut own = self.own()?;
         if own.files.remove(name).is_some() {
             self.write(&own)?;
@@ -144,6 +154,12 @@ impl Shelf {
         let text = serde_json::to_string_pretty(own).unwrap_or_default();
         write_atomic(&self.own_file(), &text).map_err(LocalError::Write)
     }
+}
+
+/// Whether this can be the name of a model: it becomes part of the names of files.
+pub fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
+    !name.is_empty() && name.len() <= 80 && !name.starts_with('.') && name.chars().all(plain)
 }
 
 /// A name for a file: what people type.

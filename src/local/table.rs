@@ -1,5 +1,6 @@
 //! The models that are offered, and the engine that serves them: `assets/local-models.yaml`.
 
+use super::shelf::is_name;
 use crate::yaml;
 use serde::Deserialize;
 use std::path::Path;
@@ -126,9 +127,7 @@ impl Table {
 fn read(text: &str, name: &str) -> Result<Table, String> {
     let node = yaml::parse(text, name).map_err(|error| error.to_string())?;
     let table: Table = serde_json::from_value(node.to_json()).map_err(|error| format!("{name}: {error}"))?;
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
-    let named = |row: &Arc<Row>| !row.name.is_empty() && row.name.len() <= 80 && row.name.chars().all(plain);
-    match table.models.iter().find(|row| !named(row) || row.name.starts_with('.')) {
+    match table.models.iter().find(|row| !is_name(&row.name)) {
         Some(row) => Err(format!("{name}: {:?} is no name: use a-z, 0-9, . and -", row.name)),
         None => Ok(table),
     }

@@ -70,7 +70,7 @@ fn looked(local: &Local) -> Offers {
     let (engine, missing) = match local.engine() {
         Ok(_) => (None, None),
         Err(Missing::Fetch(row)) => {
-            let host = host_of(&row.url);
+            let host = host_of(local.mirrors().first().unwrap_or(&row.url));
             (Some(EngineOffer { bytes: row.bytes, licence: row.licence.clone(), host }), None)
         }
         Err(Missing::No(why)) => (None, Some(why)),

@@ -20,7 +20,7 @@ fn choose(term: &mut Term, name: &str) {
 /// Selects a row of the card.
 fn select(term: &mut Term, name: &str) {
     term.wait("Without an account").gone("looking for keys");
-    let chosen = |text: &str, row: &str| text.lines().any(|line| line.contains("▸") && line.contains(row));
+    let chosen = |text: &str, row: &str| text.lines().any(|line| line.trim_start().starts_with(&format!("▸ {row}")));
     for _ in 0..40 {
         let before = term.text();
         if chosen(&before, name) {

@@ -21,6 +21,7 @@ mod inherited;
 mod kept;
 mod life;
 mod lists;
+mod local_commands;
 mod local_models;
 mod mcp;
 mod mcp_changes;

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SCRIPT = os.path.abspath(__file__)
@@ -37,6 +38,8 @@ def die(told):
         print(told["dies"], file=sys.stderr, flush=True)
     if told.get("signal"):
         os.kill(os.getpid(), told["signal"])
+        # It may reach another thread first.
+        time.sleep(10)
     os._exit(1)
 
 

@@ -116,7 +116,7 @@ fn on_this_computer(local: &Local) -> Vec<Row> {
         offers.rows.iter().filter(move |row| fits(row.state)).map(|row| row.name.clone())
     };
     let mut rows: Vec<Row> = named(OfferState::is_here).take(HERE).map(Row::UseLocal).collect();
-    let part = named(|state| matches!(state, OfferState::Part(_))).last();
+    let part = named(|state| matches!(state, OfferState::Part(_))).next_back();
     match (&local.download, &offers.missing) {
         (Some(_), _) => rows.push(Row::Download),
         (None, Some(why)) => return vec![Row::NoLocal(why.clone())],

@@ -1,6 +1,7 @@
 //! `hermes models get`: shows what it takes, asks, fetches.
 
-use super::local::{confirmed, of, speed};
+use super::local::{confirmed, of, speed, stopped};
+use crate::accounts::{Accounts, Known};
 use crate::cli::{ChatArgs, setup};
 use crate::engine::{Base, choose};
 use crate::llm::endpoint;
@@ -54,11 +55,13 @@ pub(in crate::cli) async fn obtain(
         }
     };
     let file = crate::config::paths::expand_home(&name);
-    if name.ends_with(".gguf") && file.is_file() {
+    let name = if name.ends_with(".gguf") && file.is_file() {
         let kept = local.adopt(&file)?;
         writeln!(out, "{} is {}; the file stays where it is", kept.name, file.display())?;
-        return Ok(Some(kept.name));
-    }
+        kept.name
+    } else {
+        name
+    };
     let token = base.loaded.env("HF_TOKEN");
     let order = local.order(&name, token).await?;
     if order.is_here() {
@@ -112,7 +115,7 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     tokio::pin!(got);
     let done = tokio::select! {
         done = &mut got => done,
-        _ = tokio::signal::ctrl_c() => {
+        () = stopped() => {
             pause.cancel();
             got.await
         }
@@ -120,9 +123,7 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     crate::lock::lock(&shown).end();
     match done {
         Ok(_) => writeln!(out, "{} is here", order.title)?,
-        Err(LocalError::Fetch(FetchError::Paused)) => {
-            anyhow::bail!("paused; run it again to go on from there")
-        }
+        Err(LocalError::Fetch(FetchError::Paused)) => anyhow::bail!("paused; run it again to go on from there"),
         Err(error) => return Err(error.into()),
     }
     Ok(())
@@ -137,8 +138,10 @@ async fn settle(base: &Base, name: &str, out: &mut dyn Write) -> anyhow::Result<
             writeln!(out, "! {error}")?;
         }
     }
-    let env = |variable: &str| base.loaded.env(variable).map(str::to_owned);
-    if endpoint::resolve(&base.loaded.config, &env, None).is_ok() {
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let known = Known { loaded: &base.loaded, accounts: &accounts };
+    let is_chosen = !base.loaded.config.model.default.is_empty() || !base.loaded.config.model.provider.is_empty();
+    if is_chosen || endpoint::resolve(&base.loaded.config, &known, None).is_ok() {
         writeln!(out, "start it with: hermes -m {}:{name}", served::PROVIDER)?;
     } else {
         choose::save_model(&base.paths, served::PROVIDER, name)?;

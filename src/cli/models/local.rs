@@ -148,21 +148,26 @@ pub(super) async fn serve(name: Option<String>, out: &mut dyn Write) -> anyhow::
             }
         }
     };
-    let stop = tokio::signal::ctrl_c();
     let started = tokio::select! {
         started = local.serve(&name) => started,
-        _ = stop => {
+        () = stopped() => {
             local.leave().await;
             return Ok(130);
         }
     };
-    let (base, key_file) = started?;
+    let (base, key_file) = match started {
+        Ok(started) => started,
+        Err(error) => {
+            local.leave().await;
+            return Err(error.into());
+        }
+    };
     writeln!(out, "{name} answers at {base}")?;
     writeln!(out, "its key is in {}", key_file.display())?;
     writeln!(out, "Ctrl-C ends it, unless a hermes uses it")?;
     out.flush()?;
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        () = stopped() => {}
         () = local.ended(&name) => {
             local.leave().await;
             anyhow::bail!("the server of {name} has ended");
@@ -213,6 +218,24 @@ pub(super) async fn remove(name: &str, yes: bool, out: &mut dyn Write) -> anyhow
     local.shelf().remove(name)?;
     writeln!(out, "removed {name}")?;
     Ok(0)
+}
+
+/// Waits until somebody wants this program to end: Ctrl-C, a closed terminal, `kill`.
+pub(super) async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let hears = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => {
+                signal.recv().await;
+            }
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = hears(SignalKind::interrupt()) => {}
+        () = hears(SignalKind::terminate()) => {}
+        () = hears(SignalKind::hangup()) => {}
+    }
 }
 
 /// Asks at the terminal; only `y` and `yes` are a yes.

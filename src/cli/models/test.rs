@@ -25,7 +25,10 @@ pub(in crate::cli) async fn test(
 ) -> anyhow::Result<i32> {
     let accounts = Accounts::new(&base.paths, base.secrets.clone());
     let models = Models::new(Arc::clone(&base.loaded), &base.paths, accounts);
-    let tested = models.test(model).await;
+    let tested = tokio::select! {
+        tested = models.test(model) => tested,
+        () = super::local::stopped() => Err("stopped".to_owned()),
+    };
     models.local().leave().await;
     let (provider, ability) = tested.map_err(anyhow::Error::msg)?;
     let lines = self_test::words(&ability, &provider);

@@ -1,13 +1,13 @@
 //! A server of ours that outlives the window which started it: several windows use it, the last one ends it, and a window
 //! that was killed leaves it to be found again.
 
-use super::piped::signal_members;
+use super::piped::{quietly, signal_members};
 use crate::exec::ExecError;
 use crate::exec::outlive::host_id::{HostId, Seen};
 use crate::exec::process::procfs::{self, Identity};
 use crate::exec::process::spawn::lead_session;
 use crate::lock::lock;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -104,13 +104,21 @@ impl Daemon {
         Some(stat.pages * rustix::param::page_size() as u64)
     }
 
+    /// It leads a session, and so a group of its own; who left the group is found where the system tells.
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = Pid::from_raw(self.id.leader.pid as i32) {
+            quietly(kill_process_group(group, signal));
+        }
+        signal_members(self.id.leader.pid, signal);
+    }
+
     /// Ends it: asked first, killed when it is still there after `grace`. Blocks.
     pub fn end(&self, grace: Duration) {
         for (signal, patience) in [(Signal::TERM, grace), (Signal::KILL, Duration::from_secs(2))] {
             if !self.is_alive() {
                 return;
             }
-            signal_members(self.id.leader.pid, signal);
+            self.signal(signal);
             let until = Instant::now() + patience;
             while self.is_alive() && Instant::now() < until {
                 std::thread::sleep(GLANCE);

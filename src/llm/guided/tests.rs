@@ -1,3 +1,5 @@
+//! Requests and replies of a model behind a grammar.
+
 use super::*;
 use crate::llm::{Effort, ErrorKind};
 use crate::lock::lock;

@@ -2,6 +2,8 @@
 
 use super::launch::Plan;
 use crate::exec::DaemonEnd;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,7 +33,24 @@ pub enum Fault {
     Other(String),
 }
 
-/// What it printed (the end counts), and how it ended where that is known.
+/// Bytes of the log that are looked at.
+const TAIL: u64 = 16 << 10;
+
+/// Why an engine ended, by the end of its log. Blocks for a small read.
+pub fn of_log(log: &Path, ended: Option<DaemonEnd>) -> Fault {
+    let mut text = Vec::new();
+    let read = File::open(log).and_then(|mut file| {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        file.take(TAIL).read_to_end(&mut text)
+    });
+    if let Err(error) = read {
+        tracing::debug!("{}: {error}", log.display());
+    }
+    of(&String::from_utf8_lossy(&text), ended)
+}
+
+/// What it printed last, and how it ended where that is known.
 pub fn of(log: &str, ended: Option<DaemonEnd>) -> Fault {
     let has = |words: &[&str]| words.iter().any(|word| log.contains(word));
     let line_with = |word: &str| log.lines().find(|line| line.contains(word)).map(str::trim);
@@ -47,7 +66,9 @@ pub fn of(log: &str, ended: Option<DaemonEnd>) -> Fault {
     }
     let memory = [
         "insufficient memory",
-        "failed to allocate",
+        "failed to allocate buffer",
+        "failed to allocate CPU",
+        "failed to allocate compute",
         "unable to allocate",
         "out of memory",
         "Device memory allocation",

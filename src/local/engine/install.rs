@@ -32,6 +32,16 @@ pub fn wanted(row: &EngineRow, home: &Path, mirrors: &[String]) -> Wanted {
 /// It can't be read or written; nothing half stays.
 pub fn unpack(row: &EngineRow, home: &Path, archive: &Path) -> Result<(), LocalError> {
     let folder = place(home, row);
+    let engines = folder.parent().unwrap_or(home);
+    ensure_dir(engines).map_err(LocalError::Write)?;
+    let path = engines.join("lock");
+    let locked = File::create(&path).and_then(|file| file.lock().map(|()| file));
+    let _lock = locked.map_err(|error| LocalError::Write(WriteError::new(&path, &error)))?;
+    // Another window was first.
+    if folder.join(READY).exists() {
+        remove::file(remove::File::Archive, home, archive)?;
+        return Ok(());
+    }
     remove::tree(Tree::Engine, home, &folder)?;
     let unpacked = || {
         ensure_dir(&folder)?;

@@ -1,6 +1,7 @@
 //! How a model is served: the window that fits, the words of the command, and the wait until it answers.
 
 use super::super::LocalError;
+use super::super::choice::{self, ENGINE, LEAST, TOKEN};
 use super::super::gguf::Header;
 use super::super::machine::Machine;
 use super::super::table::Table;
@@ -23,12 +24,6 @@ const SCRIPT: &str = include_str!("../../../assets/local/serve.py");
 const GLANCE: Duration = Duration::from_millis(100);
 /// Tokens of a window that nobody asked for.
 const WINDOW: u64 = 65_536;
-/// Fewer are of no use.
-const LEAST: u64 = 8_192;
-/// Memory that the engine needs beside weights and window.
-const ENGINE: u64 = 350 << 20;
-/// Memory of a token where the file does not tell.
-const TOKEN: u64 = 160 * 1024;
 /// Loading reads the file: slower than this, in bytes a second, it hangs.
 const SLOWEST: u64 = 20 << 20;
 /// What variables of ours the engine gets: nothing of keys.
@@ -63,16 +58,17 @@ pub struct Wish<'a> {
     pub idle_minutes: u64,
 }
 
-/// Fits the window to the memory that this computer has: weights and window take no more than all of it but a quarter.
+/// Fits the window to the memory: weights and window take what is free now, and never more than all of it but a quarter.
 pub fn plan(wish: &Wish<'_>, machine: &Machine, table: &Table) -> Plan {
     let (header, bytes) = (wish.header, wish.bytes);
     let token = header.bytes_per_token().unwrap_or(TOKEN);
     let trained = if header.context > 0 { header.context } else { LEAST };
     let wanted = WINDOW.min(trained);
-    let room = machine.memory.map(|memory| (memory / 4 * 3).saturating_sub(bytes + ENGINE) / 2);
-    let fitting = room.map_or(wanted, |room| room / token.max(1));
+    let there = machine.free.unwrap_or(choice::UNKNOWN).min(machine.memory.map_or(u64::MAX, |memory| memory / 4 * 3));
+    let there = machine.video.filter(|video| *video > bytes.saturating_add(ENGINE)).unwrap_or(there);
+    let fitting = there.saturating_sub(bytes.saturating_add(ENGINE)) / token.max(1);
     // A window that was asked for is the person's business.
-    let fitted = wanted.min(fitting).max(LEAST.min(trained)) / 1024 * 1024;
+    let fitted = (wanted.min(fitting).max(LEAST.min(trained)) / 1024 * 1024).max(trained.min(1024));
     let context = if wish.context > 0 { wish.context } else { fitted };
     let row = table.find(wish.name);
     let smaller = table.smaller(row.map_or(bytes, |row| row.bytes));
@@ -82,7 +78,7 @@ pub fn plan(wish: &Wish<'_>, machine: &Machine, table: &Table) -> Plan {
         smaller: smaller.map(|row| (row.name.clone(), row.title.clone())),
         file: wish.file.to_path_buf(),
         context,
-        memory: bytes + context * token + ENGINE,
+        memory: bytes.saturating_add(context.saturating_mul(token)).saturating_add(ENGINE),
         idle_minutes: wish.idle_minutes,
     }
 }
@@ -110,7 +106,7 @@ impl Plan {
     }
 }
 
-/// Starts the server and waits until it answers; `tell` hears the seconds that it takes.
+/// Starts the server and waits until it answers.
 ///
 /// # Errors
 /// It does not come up, and why.
@@ -203,6 +199,16 @@ fn package(python: &Path, folder: &Path, script: &Path, plan: &Plan, port: u16, 
     command
 }
 
+/// Whether what answers on the server's port knows our key: a number or a port may be another's by now.
+pub(in crate::local) async fn knows_key(record: &Record, files: &Files, http: &Http) -> bool {
+    let address = format!("http://127.0.0.1:{}/v1/models", record.port);
+    let key = std::fs::read_to_string(files.key()).unwrap_or_default();
+    let Ok(client) = http.to(&address) else { return false };
+    let ask = |key: &str| client.get(&address).bearer_auth(key).timeout(Duration::from_secs(5)).send();
+    let right = ask(key.trim()).await.is_ok_and(|answer| answer.status().is_success());
+    right && ask("nobody's").await.is_ok_and(|answer| answer.status().as_u16() == 401)
+}
+
 /// Waits until it answers.
 pub(in crate::local) async fn settled(
     record: &Record,
@@ -216,8 +222,7 @@ pub(in crate::local) async fn settled(
     let begun = Instant::now();
     loop {
         if !daemon.is_alive() {
-            let log = std::fs::read(files.log()).unwrap_or_default();
-            return Err(fault::of(&String::from_utf8_lossy(&log), daemon.ended()));
+            return Err(fault::of_log(&files.log(), daemon.ended()));
         }
         if let Ok(client) = http.to(&address)
             && let Ok(answer) = client.get(&address).timeout(Duration::from_secs(2)).send().await
@@ -248,15 +253,15 @@ mod tests {
         let table = [
             // file, trained for, memory, asked: window
             (GB / 2, 32_768, 24 * GB, 0, 32_768),
-            (3 * GB, 262_144, 24 * GB, 0, 59_392),
+            (3 * GB, 262_144, 24 * GB, 0, 65_536),
             (3 * GB, 262_144, 64 * GB, 0, 65_536),
-            (3 * GB, 262_144, 8 * GB, 0, 10_752 / 1024 * 1024),
+            (3 * GB, 262_144, 8 * GB, 0, 21_504),
             (5 * GB, 262_144, 8 * GB, 0, 8_192),
             (5 * GB, 4_096, 8 * GB, 0, 4_096),
             (5 * GB, 262_144, 8 * GB, 131_072, 131_072),
         ];
         for (bytes, trained, memory, asked, window) in table {
-            let machine = Machine { memory: Some(memory), ..Machine::default() };
+            let machine = Machine { memory: Some(memory), free: Some(memory), ..Machine::default() };
             let header = header(trained);
             let wish = Wish { name: "m", file, bytes, header: &header, context: asked, idle_minutes: 15 };
             let plan = plan(&wish, &machine, &Table::default());

@@ -8,10 +8,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// How long a window that ends the server may take.
+/// How long the server may take to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is kept of a server that runs: `run/NAME.model`.
+/// What is kept of a server that runs: `run/NAME.HOST.model`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub id: DaemonId,
@@ -41,7 +41,8 @@ impl Files {
     }
 
     fn file(&self, end: &str) -> PathBuf {
-        self.home.join("run").join(format!("{}.{end}", self.name))
+        // A home may be shared by machines: each has its own server.
+        self.home.join("run").join(format!("{}.{}.{end}", self.name, crate::exec::host_name()))
     }
 
     pub(in crate::local) fn key(&self) -> PathBuf {
@@ -111,7 +112,15 @@ impl Files {
 
     /// Ends the server whoever uses it; `false`: none runs. Blocks.
     pub(in crate::local) fn end(&self) -> Result<bool, LocalError> {
+        self.end_if(|_| true)
+    }
+
+    /// The same if this holds once nobody else starts or ends it.
+    pub(in crate::local) fn end_if(&self, holds: impl Fn(&Self) -> bool) -> Result<bool, LocalError> {
         let _right = self.start()?;
+        if !holds(self) {
+            return Ok(false);
+        }
         let Some((_, daemon)) = self.read() else {
             self.forget();
             return Ok(false);
@@ -158,7 +167,7 @@ mod tests {
         assert!(daemon.is_alive(), "the other one uses it");
         files.leave(two);
         assert!(!daemon.is_alive() && files.read().is_none());
-        assert!(!home.path().join("run/m.model").exists());
+        assert!(!files.key().with_extension("model").exists());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::llm::http::is_loopback;
 use futures::{Stream, StreamExt};
-use reqwest::header::{CONTENT_RANGE, RANGE};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ const CONNECT: Duration = Duration::from_secs(15);
 pub(super) const STALL: Duration = Duration::from_secs(45);
 /// Answers that send elsewhere.
 const REDIRECTS: usize = 8;
+/// Bytes of what a hub tells about a repository.
+const MOST: usize = 8 << 20;
 /// The hub that knows its token.
 const HUB: &str = "huggingface.co";
 
@@ -65,9 +67,9 @@ impl Client {
     fn request(&self, method: reqwest::Method, address: &str) -> reqwest::RequestBuilder {
         let client = if is_loopback(address) { &self.loopback } else { &self.outside };
         let request = client.request(method, address);
-        let host = url::Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let is_hub = url::Url::parse(address).is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(HUB));
         // Dropped by the client where the hub sends it to another host.
-        match self.token.as_ref().filter(|_| host.is_some_and(|host| host == HUB)) {
+        match self.token.as_ref().filter(|_| is_hub) {
             Some(token) => request.bearer_auth(token),
             None => request,
         }
@@ -83,11 +85,20 @@ impl Client {
         let answer = answer.map_err(|_| "no answer".to_owned())?.map_err(|error| why(&error))?;
         let status = answer.status();
         let host = super::host_of(address);
-        let goes_on = from == 0 || status.as_u16() == 206;
-        let total = match answer.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok()) {
-            Some(range) => range.rsplit('/').next().and_then(|total| total.parse().ok()),
-            None => answer.content_length(),
+        let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (range, kind) = (header(CONTENT_RANGE), header(CONTENT_TYPE));
+        let begins = range.trim_start_matches("bytes ").split('-').next().and_then(|first| first.parse::<u64>().ok());
+        let goes_on = from == 0 || status.as_u16() == 206 && begins == Some(from);
+        let total = match range.rsplit('/').next() {
+            Some(total) if !range.is_empty() => total.parse().ok(),
+            _ => answer.content_length(),
         };
+        if status.is_success() && kind.starts_with("text/html") {
+            return Err(format!("{host} answers with a web page: a login or a proxy may be in between"));
+        }
+        if status.as_u16() == 206 && !goes_on {
+            return Err(format!("{host} gave another part than was asked for"));
+        }
         match status.as_u16() {
             200 | 206 => {}
             401 | 403 => {
@@ -107,7 +118,16 @@ impl Client {
         let answer = request.send().await.map_err(|error| why(&error))?;
         let host = super::host_of(address);
         match answer.status().as_u16() {
-            200 => answer.json().await.map_err(|error| format!("{host}: {}", why(&error))),
+            200 => {
+                let (mut text, mut body) = (Vec::new(), answer.bytes_stream());
+                while let Some(piece) = body.next().await {
+                    text.extend(piece.map_err(|error| format!("{host}: {}", why(&error)))?);
+                    if text.len() > MOST {
+                        return Err(format!("{host} answered with more than 8 MiB"));
+                    }
+                }
+                serde_json::from_slice(&text).map_err(|error| format!("{host}: {error}"))
+            }
             401 | 403 => Err(format!("{host} wants a login for it: set HF_TOKEN")),
             404 => Err(format!("{host} does not have it")),
             code => Err(format!("{host} answered {code}")),

@@ -39,7 +39,8 @@ pub async fn ask(hosts: &[String], repo: &str, file: &str, token: Option<&str>) 
 
 fn offer(host: &str, repo: &str, wanted: &str, told: &Value) -> Result<Offer, String> {
     let files = told.get("siblings").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let name = |file: &Value| file.get("rfilename").and_then(Value::as_str).map(str::to_owned);
+    let plain = |name: &&str| !name.chars().any(char::is_control) && !name.split('/').any(|part| part == "..");
+    let name = |file: &Value| file.get("rfilename").and_then(Value::as_str).filter(plain).map(str::to_owned);
     let whole: Vec<&Value> = files.iter().filter(|file| name(file).is_some_and(|name| is_whole(&name))).collect();
     let exact = whole.iter().find(|file| name(file).as_deref() == Some(wanted));
     let part = wanted.to_ascii_lowercase();
@@ -65,7 +66,7 @@ fn offer(host: &str, repo: &str, wanted: &str, told: &Value) -> Result<Offer, St
             .and_then(Value::as_str)
             .filter(|hash| hash.len() == 64)
             .map(str::to_ascii_lowercase),
-        licence: text("/cardData/license"),
+        licence: text("/cardData/license").chars().filter(|c| !c.is_control()).take(80).collect(),
         host: super::host_of(host),
     })
 }

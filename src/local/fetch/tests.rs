@@ -1,3 +1,5 @@
+//! Downloads from a hub that breaks off, lies, hangs or refuses.
+
 use super::*;
 use crate::lock::lock;
 use std::sync::atomic::{AtomicUsize, Ordering};
