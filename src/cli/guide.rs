@@ -65,7 +65,7 @@ struct Chosen {
     model: String,
 }
 
-/// A conversation with the person.
+/// The conversation.
 struct Guide<'a> {
     base: Base,
     accounts: Accounts,
@@ -161,7 +161,10 @@ impl Guide<'_> {
         if provider.is_empty() {
             return Ok(None);
         }
-        anyhow::ensure!(names.contains(&provider), "{provider} is none of these providers");
+        anyhow::ensure!(
+            names.contains(&provider),
+            "{provider} is not in this list; name one of it, or choose your own server"
+        );
         let key = hidden::read(&format!("Key for {}", offers::name(&provider)))?;
         writeln!(self.out, "trying it with one request…")?;
         match choose::try_key(&self.base.loaded, &self.base.paths, &provider, &key).await {

@@ -37,7 +37,7 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
     }
 }
 
-/// The model of this name, or the best for this computer, is here after it; `None`: the person said no.
+/// The model of this name, or the best for this computer, is here after it; `None`: the answer was no.
 pub(in crate::cli) async fn obtain(
     base: &Base,
     name: Option<String>,
