@@ -117,6 +117,11 @@ impl SignIn {
         providers::find(self.name()).map_or_else(|| self.name().to_owned(), |provider| provider.name.clone())
     }
 
+    /// Whether the browser comes back by itself; else there is a code to type.
+    pub fn is_by_browser(&self) -> bool {
+        self.flow != Flow::Device
+    }
+
     /// Whether it can be begun.
     ///
     /// # Errors

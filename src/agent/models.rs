@@ -4,7 +4,7 @@ use crate::accounts::{Accounts, Known};
 use crate::config::SmallProfile;
 use crate::config::load::Loaded;
 use crate::config::paths::Paths;
-use crate::llm::ability::{Abilities, Ability};
+use crate::llm::ability::{Abilities, Ability, Measured};
 use crate::llm::catalog::{self, Refreshed};
 use crate::llm::endpoint::{self, SetupError};
 use crate::llm::guided::Guided;
@@ -133,10 +133,8 @@ impl Models {
 
     /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known. A provider
     /// that can't be reached is asked again later, for as long as this is waited for.
-    /// `HERMES_OFFLINE` keeps everything that nobody asked for from going out.
     pub async fn refreshed(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
-        let offline = self.loaded.env("HERMES_OFFLINE").is_some_and(|value| !matches!(value, "" | "0" | "false"));
-        if self.script.is_some() || offline {
+        if self.script.is_some() || self.is_offline() {
             return None;
         }
         let endpoint = self.resolve(choice).ok()?;
@@ -213,6 +211,25 @@ impl Models {
     /// What was measured of the chosen model.
     pub fn ability(&self, choice: Option<&str>) -> Option<Ability> {
         Abilities::new(&self.cache).of(&self.resolve(choice).ok()?)
+    }
+
+    /// What was measured of every model. Blocks for a small file.
+    pub fn measured(&self) -> Measured {
+        Abilities::new(&self.cache).all()
+    }
+
+    /// Whether a model that was just chosen is to be tested: `None`: no, it is known, or can't be asked, or must not be
+    /// without a person's word; else whether it runs on this machine or network. Blocks for a small file.
+    pub fn is_untested(&self, choice: &str) -> Option<bool> {
+        let endpoint = self.resolve(Some(choice)).ok().filter(|_| self.script.is_none())?;
+        let is_near = endpoint.local || endpoint.is_served();
+        let may = is_near || !self.is_offline();
+        (may && self.loaded.config.models.self_test && self.ability(Some(choice)).is_none()).then_some(is_near)
+    }
+
+    /// `HERMES_OFFLINE` keeps everything that nobody asked for from going out.
+    fn is_offline(&self) -> bool {
+        self.loaded.env("HERMES_OFFLINE").is_some_and(|value| !matches!(value, "" | "0" | "false"))
     }
 
     fn info(&self, endpoint: &endpoint::Endpoint) -> ModelInfo {

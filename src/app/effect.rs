@@ -136,6 +136,14 @@ pub enum LoadRequest {
         provider: String,
         key: String,
     },
+    /// Whether anything is known of a model; answered only when it is to be tested.
+    Ability {
+        model: String,
+    },
+    /// Tests a model; `None`: the test that is under way is given up.
+    SelfTest {
+        model: Option<String>,
+    },
     Knowledge,
     /// A skin or theme by name, for the preview or for good; `save` writes it to the config.
     Appearance {

@@ -13,6 +13,7 @@ pub mod processes;
 pub mod queue;
 pub mod rewind;
 pub mod selection;
+pub mod self_test;
 pub mod servers;
 pub mod sidebar;
 pub mod sign_in;
@@ -92,6 +93,8 @@ pub struct Model {
     pub choices: Vec<ModelChoice>,
     /// Providers that offer a sign-in without a key.
     pub sign_ins: Vec<sign_in::SignInRow>,
+    /// The model that was chosen and that nobody has tested.
+    pub self_test: Option<self_test::SelfTest>,
     /// Models used lately, newest last.
     pub recent_models: Vec<String>,
     pub appearance: Looks,

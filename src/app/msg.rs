@@ -6,6 +6,7 @@ use crate::app::model::tab::TabId;
 use crate::app::window::talk::AskedId;
 use crate::config::keymap::Key;
 use crate::exec::ProcessEvent;
+use crate::llm::local::ServerRefused;
 use crate::protocol::AgentEvent;
 use crate::store::StoreReply;
 
@@ -90,6 +91,10 @@ pub enum LoadReply {
     Served(Vec<crate::app::model::local::Served>),
     /// One live call with a pasted key.
     KeyTried { provider: String, outcome: Result<String, String> },
+    /// Nothing is known of a model that was chosen; `is_near`: it runs on this machine or network.
+    Untested { model: String, is_near: bool },
+    /// What its self-test found, a line each and what was measured first, or why it could not be tested.
+    SelfTested { model: String, result: Result<Vec<String>, String> },
     /// Memory, skills and context files that the prompt was made of.
     Knowledge(crate::app::model::sidebar::Knowledge),
     /// A look (skin and theme) ready to use.
@@ -138,17 +143,6 @@ pub enum LoadReply {
     Trusted(Result<(), String>),
     /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
     PluginAnswered { name: String, result: Result<(String, String), String> },
-}
-
-/// Why a server of models can't be used as it was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerRefused {
-    /// It wants a key, or another one; its base address.
-    Key(String),
-    /// It answered, but has no list of models; its base address.
-    NoList(String),
-    /// What is wrong and what to do.
-    Other(String),
 }
 
 /// A path that fits a word.

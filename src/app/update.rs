@@ -7,7 +7,9 @@ use super::msg::{LoadReply, Msg};
 use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
-use crate::app::lists::{extensions, first_run, local_models, models, own_server, servers, sign_in, toolsets, uses};
+use crate::app::lists::{
+    extensions, first_run, local_models, models, own_server, self_test, servers, sign_in, toolsets, uses,
+};
 use crate::app::reading::{marking, scroll, select};
 use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
 use crate::app::terminal::{asks, editor, pane};
@@ -69,6 +71,7 @@ impl Model {
             profile: None,
             choices: Vec::new(),
             sign_ins: Vec::new(),
+            self_test: None,
             recent_models: Vec::new(),
             appearance: Default::default(),
             tool_words: Default::default(),
@@ -141,6 +144,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
             model.window_focused = focused;
             if focused {
                 approvals::look_again(model, out);
+                first_run::look_again(model, out);
             }
         }
         Msg::Woke => wake::woke(model, out),
@@ -190,6 +194,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::LocalModels(offers) => local_models::listed(model, offers),
         LoadReply::Served(served) => model.local.served = served,
         LoadReply::KeyTried { provider, outcome } => first_run::key_tried(model, out, &provider, outcome),
+        LoadReply::Untested { model: name, is_near } => self_test::untested(model, &name, is_near),
+        LoadReply::SelfTested { model: name, result } => self_test::tested(model, &name, result),
         LoadReply::LoggedOut(result) => models::logged_out(model, out, result),
         LoadReply::KeySaved { provider, result } => first_run::key_saved(model, out, &provider, result),
         LoadReply::ServerTried { address, key, outcome } => own_server::tried(model, out, address, key, outcome),
@@ -222,6 +228,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     tabs::settle(model, out);
     focus::settle(model);
     first_run::settle(model);
+    self_test::settle(model, out);
     asks::open_waiting(model);
     approvals::open_waiting(model);
     approvals::tell_writing(model, out);

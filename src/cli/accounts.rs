@@ -111,7 +111,8 @@ pub async fn login(args: LoginArgs, out: &mut dyn Write) -> Result<i32> {
     signed_in(out, &title, &saved)
 }
 
-fn signed_in(out: &mut dyn Write, title: &str, saved: &crate::accounts::Saved) -> Result<i32> {
+/// Says that it is done, and where the login is.
+pub(super) fn signed_in(out: &mut dyn Write, title: &str, saved: &crate::accounts::Saved) -> Result<i32> {
     if let Some(note) = &saved.note {
         writeln!(out, "{note}")?;
     }
@@ -151,7 +152,7 @@ fn asks_yes(program: &str) -> bool {
 }
 
 /// Shows what has to be done.
-fn show(step: Step, no_browser: bool) {
+pub(super) fn show(step: Step, no_browser: bool) {
     let mut err = io::stderr();
     let (address, paste) = match &step {
         Step::Code { code, address, complete, ends } => {

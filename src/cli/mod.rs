@@ -9,6 +9,7 @@ pub mod debug;
 pub mod doctor;
 pub mod fallback;
 pub mod files;
+pub mod guide;
 mod hidden;
 pub mod hooks;
 pub mod keys;
@@ -150,6 +151,8 @@ enum Command {
     Approvals(approvals::ApprovalsArgs),
     /// Manage the configuration
     Config(config::ConfigArgs),
+    /// Choose a model, with questions in plain lines
+    Setup(guide::SetupArgs),
     /// Sign in to a model provider
     Login(accounts::LoginArgs),
     /// Delete logins of a model provider
@@ -293,6 +296,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Mcp(command) => setup::block_on(mcp::run(command, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),
+        Command::Setup(args) => setup::block_on(guide::run(&args, &mut out)),
         Command::Login(args) => setup::block_on(accounts::login(args, &mut out)),
         Command::Logout(args) => accounts::logout(&args, &mut out),
         Command::Auth(command) => accounts::auth(command, &mut out),

@@ -1,15 +1,17 @@
 //! `hermes models`: what can be chosen, with windows and prices, and the models of this computer.
 
-mod get;
-mod local;
-mod test;
+pub(super) mod get;
+pub(super) mod local;
+pub(super) mod test;
 
 use super::{ChatArgs, setup};
 use crate::accounts::{Accounts, Known};
-use crate::llm::{catalog, endpoint, http, ready};
+use crate::agent::Models;
+use crate::llm::{ModelInfo, catalog, endpoint, http, ready};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
+use std::sync::Arc;
 
 /// Flags of `hermes models`.
 #[derive(Debug, Args)]
@@ -89,12 +91,16 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
 async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&ChatArgs::default())?;
     let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let models = Models::new(Arc::clone(&base.loaded), &base.paths, accounts.clone());
     let known = Known { loaded: &base.loaded, accounts: &accounts };
     let http = http::client();
+    let tested = |model: &ModelInfo| models.ability(Some(&format!("{}:{}", model.provider, model.id)));
     let mut rows = local::kept(&base)
         .into_iter()
         .filter(|row| args.provider.as_ref().is_none_or(|provider| *provider == row.provider))
+        .map(|row| (tested(&row), row))
         .collect::<Vec<_>>();
+    let measured = models.measured();
     let mut problems = Vec::new();
     for endpoint in endpoint::available(&base.loaded.config, &known) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
@@ -102,14 +108,14 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
         }
         let endpoint = accounts.unlock(&base.loaded, endpoint).await;
         match catalog::list_models(&endpoint, &http, &base.paths.cache(), args.refresh).await {
-            Ok(models) => rows.extend(models),
+            Ok(models) => rows.extend(models.into_iter().map(|row| (measured.of(&endpoint, &row.id).cloned(), row))),
             Err(error) => problems.push(error.message),
         }
     }
     if args.json {
         let models: Vec<_> = rows
             .iter()
-            .map(|m| {
+            .map(|(_, m)| {
                 json!({
                     "provider": m.provider, "id": m.id, "context": m.context, "max_output": m.max_output,
                     "price": m.price.map(|p| json!({ "input": p.input, "cached": p.cached, "output": p.output })),
@@ -118,9 +124,14 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
             .collect();
         writeln!(out, "{}", json!({ "version": 1, "models": models, "problems": problems }))?;
     } else {
-        let wide = rows.iter().map(|m| m.provider.len() + 1 + m.id.len()).max().unwrap_or(0);
-        for model in &rows {
-            writeln!(out, "{:wide$}  {}", format!("{}:{}", model.provider, model.id), ready::detail(model))?;
+        let wide = rows.iter().map(|(_, m)| m.provider.len() + 1 + m.id.len()).max().unwrap_or(0);
+        for (tested, model) in &rows {
+            writeln!(
+                out,
+                "{:wide$}  {}",
+                format!("{}:{}", model.provider, model.id),
+                ready::detail(model, tested.as_ref())
+            )?;
         }
         for problem in &problems {
             writeln!(out, "! {problem}")?;

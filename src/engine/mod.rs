@@ -4,6 +4,7 @@
 //! ([`SessionId`], [`AgentEvent`]), and is gone when it is closed: nothing of it reaches another one.
 
 mod base;
+pub mod choose;
 mod log;
 mod reload;
 mod services;

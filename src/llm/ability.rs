@@ -76,14 +76,15 @@ impl Abilities {
         Self { file: cache.join("abilities.json") }
     }
 
-    fn all(&self) -> BTreeMap<String, Ability> {
+    /// All that is known. Blocks for a small file.
+    pub fn all(&self) -> Measured {
         let text = std::fs::read_to_string(&self.file).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        Measured(serde_json::from_str(&text).unwrap_or_default())
     }
 
     /// What is known of a model. Blocks for a small file.
     pub fn of(&self, endpoint: &Endpoint) -> Option<Ability> {
-        self.all().remove(&key(endpoint))
+        self.all().0.remove(&key(endpoint, &endpoint.model))
     }
 
     /// Keeps what was found; the oldest make room. Blocks.
@@ -91,8 +92,8 @@ impl Abilities {
     /// # Errors
     /// It can't be written.
     pub fn keep(&self, endpoint: &Endpoint, ability: Ability) -> Result<(), WriteError> {
-        let mut all = self.all();
-        all.insert(key(endpoint), ability);
+        let mut all = self.all().0;
+        all.insert(key(endpoint, &endpoint.model), ability);
         while all.len() > MOST {
             let oldest = all.iter().min_by_key(|(_, ability)| ability.at).map(|(key, _)| key.clone());
             oldest.and_then(|oldest| all.remove(&oldest));
@@ -101,9 +102,20 @@ impl Abilities {
     }
 }
 
+/// What was measured of every model.
+#[derive(Clone, Debug, Default)]
+pub struct Measured(BTreeMap<String, Ability>);
+
+impl Measured {
+    /// What is known of a model of this provider.
+    pub fn of(&self, provider: &Endpoint, model: &str) -> Option<&Ability> {
+        self.0.get(&key(provider, model))
+    }
+}
+
 /// A model at a server: the same model elsewhere may have another template.
-fn key(endpoint: &Endpoint) -> String {
-    format!("{} {}", endpoint.label(), endpoint.base_url)
+fn key(endpoint: &Endpoint, model: &str) -> String {
+    format!("{}:{model} {}", endpoint.provider, endpoint.base_url)
 }
 
 #[cfg(test)]

@@ -35,6 +35,14 @@ impl LocalKind {
             Self::Other => "custom",
         }
     }
+
+    /// What people call it; empty where it only speaks the dialect.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Other => "",
+            kind => providers::find(kind.provider()).map_or("", |provider| &provider.name),
+        }
+    }
 }
 
 /// A server that answered.
@@ -47,6 +55,17 @@ pub struct LocalServer {
     pub models: Vec<String>,
     /// Tokens of the window of the first model, where the server tells.
     pub window: Option<u64>,
+}
+
+/// Why a server of models can't be used as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerRefused {
+    /// It wants a key, or another one; its base address.
+    Key(String),
+    /// It answered, but has no list of models; its base address.
+    NoList(String),
+    /// What is wrong and what to do.
+    Other(String),
 }
 
 /// Ports on which servers of models are found beside the usual ones of the table: llama.cpp beside something else on 8080,

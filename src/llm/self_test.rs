@@ -146,19 +146,18 @@ fn measure(reply: &Reply, heard: &Heard, read: &mut Rate, wrote: &mut Rate) {
     }
 }
 
-/// What to say of it, a line each: what is fine first, then what to do about the rest.
+/// What to say of it, a line each: what was measured first, then what to do about what is not as it should be.
 pub fn words(ability: &Ability, provider: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let speed = ability.rate.map(|rate| format!("{rate:.0} tokens/s"));
     let window = ability.window.map(|window| format!("{} window", crate::text::format::context(window)));
     let streams = Some(if ability.streams { "streams" } else { "does not stream" }.to_owned());
-    let fine: Vec<String> = [streams, window, speed].into_iter().flatten().collect();
-    lines.push(fine.join(" · "));
+    let calls = (ability.calls == Called::Natively).then(|| "calls tools".to_owned());
+    let measured: Vec<String> = [streams, window, speed, calls].into_iter().flatten().collect();
+    lines.push(measured.join(" · "));
     match (ability.calls, ability.types) {
-        (Called::Natively, true) => lines.push("calls tools, and keeps the types of arguments".into()),
-        (Called::Natively, false) => {
-            lines.push("calls tools, but with arguments of wrong types: they are repaired".into())
-        }
+        (Called::Natively, true) => {}
+        (Called::Natively, false) => lines.push("gives arguments of wrong types: they are repaired".into()),
         (Called::AsText, _) => {
             lines.push(format!("writes tool calls as text: they are recovered. {}", template(provider)))
         }
@@ -194,5 +193,37 @@ fn larger(provider: &str) -> &'static str {
         "vllm" => "start vLLM with a larger --max-model-len",
         "local" => "set models.context, or take a smaller model",
         _ => "raise it on the server",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_measured_comes_first_and_every_warning_says_what_helps() {
+        let able = Ability {
+            streams: true,
+            calls: Called::Natively,
+            types: true,
+            restraint: true,
+            window: Some(32_000),
+            rate: Some(12.3),
+            ..Ability::default()
+        };
+        assert_eq!(words(&able, "local"), ["streams · 32K window · 12 tokens/s · calls tools"]);
+        let small = "it gets fewer tools and shorter texts (models.small_profile: off gives it all)";
+        for (ability, provider, said) in [
+            (Ability { calls: Called::Not, ..able.clone() }, "llamacpp", "--jinja"),
+            (Ability { calls: Called::AsText, ..able.clone() }, "vllm", "--enable-auto-tool-choice"),
+            (Ability { window: Some(4096), ..able.clone() }, "ollama", "num_ctx"),
+            (Ability { window: Some(4096), ..able.clone() }, "lmstudio", "context length"),
+            (Ability { types: false, ..able.clone() }, "local", "repaired"),
+            (Ability { restraint: false, ..able.clone() }, "local", "needless calls"),
+        ] {
+            let lines = words(&ability, provider);
+            assert!(lines[1].contains(said), "{lines:?}");
+            assert_eq!(lines.last().map(String::as_str), Some(small), "{lines:?}");
+        }
     }
 }

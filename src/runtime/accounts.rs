@@ -14,6 +14,7 @@ pub fn offered(config: &Config) -> Vec<SignInRow> {
         provider: flow.name().to_owned(),
         title: flow.title(),
         missing: flow.ready().err().map(|why| why.to_string()).unwrap_or_default(),
+        by_browser: flow.is_by_browser(),
     };
     SignIn::all(config).into_iter().map(row).collect()
 }

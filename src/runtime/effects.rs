@@ -213,6 +213,9 @@ impl EffectRunner {
         let key = std::mem::discriminant(&request);
         let session = model.tab.of.clone();
         let (context, replies) = (self.context.of(session.as_ref()), self.replies.clone());
+        // What is known of a model outlives the tab that it was chosen in.
+        let session =
+            session.filter(|_| !matches!(request, LoadRequest::Ability { .. } | LoadRequest::SelfTest { .. }));
         let facts = loads::Facts::of(model, self.store.clone());
         if let LoadRequest::Paths { word } = request {
             let task = tokio::spawn(self.paths.clone().answer(facts.cwd, word, replies));

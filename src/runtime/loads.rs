@@ -7,9 +7,11 @@ use crate::app::model::first_run::Found;
 use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::msg::{LoadReply, ModelChoice};
 use crate::app::{Model, Msg};
-use crate::config::load::{self, Place};
+use crate::config::load;
 use crate::config::skin::{self, Appearance, Listed};
-use crate::llm::{Endpoint, ModelInfo, catalog, endpoint, http, local, providers, ready};
+use crate::engine::choose;
+use crate::llm::ability::Ability;
+use crate::llm::{ModelInfo, catalog, endpoint, http, providers, ready};
 use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
 use crate::tools::file::restore_target::RestoreTarget;
@@ -43,6 +45,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::LocalModels => LoadReply::LocalModels(local_models::offers(&context).await),
         LoadRequest::Served => LoadReply::Served(local_models::served(&local_models::of(&context))),
         LoadRequest::TryKey { provider, key } => try_key(&context, provider, &key).await,
+        LoadRequest::Ability { model } => super::self_test::look_up(&context, model).await?,
+        // None: the one before this was dropped for it.
+        LoadRequest::SelfTest { model } => super::self_test::run(&context, model?).await?,
         LoadRequest::ReadSession { id } => reports::session(&id, &facts).await,
         LoadRequest::LogOut { provider } => LoadReply::LoggedOut(super::accounts::log_out(&context, provider).await),
         LoadRequest::TryServer { address, key } => own_server::tried(&context, address, key).await,
@@ -123,7 +128,7 @@ async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Resul
 pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Send + 'static {
     move |context| match request {
         LoadRequest::SaveKey { provider, key } => {
-            let result = save_key(context, &provider, &key);
+            let result = choose::save_key(&context.paths, &provider, &key);
             Some(Msg::Loaded(LoadReply::KeySaved { provider, result }))
         }
         LoadRequest::UseServer { server, model } => Some(Msg::Loaded(own_server::save(context, &server, model))),
@@ -149,25 +154,29 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
     let found = futures::future::join_all(found.into_iter().map(|endpoint| accounts.unlock(&loaded, endpoint))).await;
     let ask = found.iter().map(|endpoint| catalog::list_models(endpoint, &http, &cache, refresh));
     let lists = futures::future::join_all(ask).await;
-    let choice = |info: &ModelInfo| ModelChoice {
+    let models = context.engine.services().models.reloaded(Arc::clone(&loaded));
+    let measured = models.measured();
+    let choice = |info: &ModelInfo, tested: Option<&Ability>| ModelChoice {
         provider: info.provider.clone(),
         model: info.id.clone(),
-        detail: ready::detail(info),
+        detail: ready::detail(info, tested),
         ready: true,
     };
     let mut choices: Vec<ModelChoice> = Vec::new();
     let mut problems = Vec::new();
     for (endpoint, list) in found.iter().zip(lists) {
         match list {
-            Ok(models) => choices.extend(models.iter().map(choice)),
+            Ok(models) => choices.extend(models.iter().map(|info| choice(info, measured.of(endpoint, &info.id)))),
             Err(error) => {
                 problems.push(error.message);
                 // The configured model can be chosen though its provider's list can't be had.
-                choices.push(choice(&catalog::model_info(endpoint, &loaded.config, Some(&cache))));
+                let info = catalog::model_info(endpoint, &loaded.config, Some(&cache));
+                choices.push(choice(&info, measured.of(endpoint, &info.id)));
             }
         }
     }
-    choices.extend(here(context).await.iter().map(choice));
+    let tested = |info: &ModelInfo| models.ability(Some(&format!("{}:{}", info.provider, info.id)));
+    choices.extend(here(context).await.iter().map(|info| choice(info, tested(info).as_ref())));
     LoadReply::Models { choices, problems }
 }
 
@@ -186,74 +195,19 @@ async fn here(context: &Context) -> Vec<ModelInfo> {
 
 async fn found(context: &Context) -> Found {
     let loaded = fresh(context);
-    let env = |name: &str| loaded.env(name).map(str::to_owned);
-    let addresses = local::usual(&env);
-    let dotenv = context.paths.profile().map_or("~/.hermes/.env", |_| ".env of this profile");
-    let accounts = &context.engine.services().accounts;
-    let keys = ready::keys_found(&Known { loaded: &loaded, accounts }, |name| match loaded.locate(name) {
-        Some((_, Place::Dotenv)) => dotenv,
-        Some((_, Place::Environment)) | None => "the environment",
-    });
-    let http = http::client();
-    let (servers, offers) = tokio::join!(local::scan(&http, &addresses), local_models::offers(context));
+    let keys = choose::keys(&loaded, &context.engine.services().accounts, &context.paths);
+    let (servers, offers) = tokio::join!(choose::servers(&loaded), local_models::offers(context));
     let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
     let servers = servers.into_iter().map(own_server::row).collect();
-    Found { keys, servers, providers: ready::pasteable(), names, local: Some(offers) }
+    let mut sign_ins = super::accounts::offered(&loaded.config);
+    sign_ins.retain(|row| row.missing.is_empty() && !keys.iter().any(|(provider, _)| *provider == row.provider));
+    Found { keys, servers, sign_ins, providers: ready::pasteable(), names, local: Some(offers) }
 }
 
-/// One live call with a pasted key, which advises and never walls.
+/// One live call with a pasted key.
 async fn try_key(context: &Context, provider: String, key: &str) -> LoadReply {
-    let outcome = tried(context, &provider, key).await;
+    let outcome = choose::try_key(&fresh(context), &context.paths, &provider, key).await;
     LoadReply::KeyTried { provider, outcome }
-}
-
-async fn tried(context: &Context, provider: &str, key: &str) -> Result<String, String> {
-    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} does not use a key"))?;
-    let loaded = fresh(context);
-    let env = |name: &str| {
-        if name == variable { Some(key.to_owned()) } else { loaded.env(name).map(str::to_owned) }
-    };
-    let endpoint = endpoint::available(&loaded.config, &env).into_iter().find(|e| e.provider == provider);
-    let mut endpoint = endpoint.ok_or_else(|| format!("could not set up {provider} with this key"))?;
-    if endpoint.model.is_empty() {
-        // Its own list names one that can be tried.
-        let listed = catalog::list_models(&endpoint, &http::client(), &context.paths.cache(), true).await;
-        let listed = listed.map_err(|error| error.message)?;
-        let one = listed.iter().find(|model| model.tools == Some(true)).or(listed.first());
-        endpoint.model =
-            one.map(|model| model.id.clone()).ok_or_else(|| format!("{} lists no models", endpoint.name))?;
-    }
-    ping(endpoint, &loaded.config).await
-}
-
-/// The smallest possible request: an address that lists models without a key would say nothing about one.
-async fn ping(endpoint: Endpoint, config: &crate::config::Config) -> Result<String, String> {
-    let info = catalog::model_info(&endpoint, config, None);
-    let name = endpoint.label();
-    let provider = crate::llm::connect(endpoint, http::client(), info);
-    let request = crate::llm::Request {
-        system: "Answer with one word.".into(),
-        tools: Vec::new().into(),
-        messages: vec![crate::llm::message::Message::User { text: "Say ok.".into(), images: Vec::new() }],
-        effort: crate::llm::Effort::None,
-        max_output: Some(16),
-        grammar: None,
-        cache_key: String::new(),
-    };
-    let (sink, _deltas) = tokio::sync::mpsc::channel(1);
-    let cancel = tokio_util::sync::CancellationToken::new();
-    let asked = provider.stream(&request, sink, cancel);
-    match tokio::time::timeout(std::time::Duration::from_secs(20), asked).await {
-        Ok(Ok(_)) => Ok(format!("{name} answered")),
-        Ok(Err(error)) => Err(error.message),
-        Err(_) => Err(format!("{name} did not answer within 20 seconds")),
-    }
-}
-
-/// Puts a key into `.env`, readable by its owner only.
-fn save_key(context: &Context, provider: &str, key: &str) -> Result<(), String> {
-    let variable = ready::key_variable(provider).ok_or_else(|| format!("{provider} does not use a key"))?;
-    crate::config::dotenv::set(&context.paths.dotenv(), &variable, key).map_err(|error| error.to_string())
 }
 
 async fn knowledge(context: Context, facts: Facts) -> Knowledge {

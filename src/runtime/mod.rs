@@ -16,6 +16,7 @@ mod own_server;
 mod paths;
 mod permissions;
 mod reports;
+mod self_test;
 mod servers;
 mod talk;
 mod toolsets;

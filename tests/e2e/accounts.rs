@@ -1,7 +1,7 @@
 //! Signing in without a key, and several keys for one provider, through the built program.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Mock, Portal, Step, Term};
+use crate::harness::{Home, Mock, Portal, Step, Term, UNTESTED};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -209,10 +209,18 @@ fn on_the_screen_a_code_leads_to_the_models_of_the_provider() {
     portal.answer(&["authorization_pending"; 500]);
     let mut home = Home::empty();
     home.set("NOUS_BASE_URL", &format!("{}/v1", mock.url()));
-    home.config(&portal.config("nous", "device"));
+    home.config(&format!("{}{UNTESTED}", portal.config("nous", "device")));
     let mut term = Term::start(&home, &[]);
-    term.wait("Without an account").gone("looking for keys");
-    term.send("/login nous\r").wait("without a key");
+    // The card offers it.
+    term.wait("Sign in to OpenRouter")
+        .wait("in the browser")
+        .wait("Sign in to Nous Portal")
+        .wait("with a code, without a key");
+    let chosen = |text: &str| text.lines().any(|line| line.contains("▸") && line.contains("Nous Portal"));
+    while !chosen(&term.text()) {
+        let before = term.text();
+        term.send("\x1b[B").shows("the selection moves", |text| *text != before);
+    }
     term.send("\r").wait("Sign in to Nous Portal").wait("WXYZ-1234").wait("https://portal.example/device").wait("left");
     // Left, and begun again.
     term.send("\x1b").gone("WXYZ-1234");

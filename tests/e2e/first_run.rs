@@ -1,12 +1,13 @@
 //! The card of a start without a model, up to the first answer.
 
-use crate::harness::{Home, Mock, Step, Term};
+use crate::harness::{Home, Mock, Step, Term, UNTESTED};
 use std::os::unix::fs::PermissionsExt as _;
 
 /// A home without a model whose OpenRouter is this server.
 fn bare(mock: &Mock) -> Home {
     let mut home = Home::empty();
     home.set("OPENROUTER_BASE_URL", &format!("{}/v1", mock.url()));
+    home.config(UNTESTED);
     home
 }
 
@@ -19,7 +20,7 @@ fn choose(term: &mut Term, name: &str) {
 /// Selects a row of the card.
 fn select(term: &mut Term, name: &str) {
     term.wait("Without an account").gone("looking for keys");
-    let chosen = |text: &str, row: &str| text.lines().any(|line| line.contains("▸") && line.contains(row));
+    let chosen = |text: &str, row: &str| text.lines().any(|line| line.trim_start().starts_with(&format!("▸ {row}")));
     for _ in 0..40 {
         let before = term.text();
         if chosen(&before, name) {
@@ -67,7 +68,7 @@ fn a_refused_key_is_told_and_stored_all_the_same() {
     let refusal = r#"{"error":{"message":"no such key"}}"#;
     let mock = Mock::start(vec![Step::Error(401, refusal.into(), None), Step::Text("works by now".into())]);
     let home = bare(&mock);
-    home.config("# mine\ndisplay:\n  skin: slate # quiet\n");
+    home.config(&format!("# mine\ndisplay:\n  skin: slate # quiet\n{UNTESTED}"));
     std::fs::write(home.hermes().join(".env"), "# other keys\nMY_OTHER_KEY=stays\n").unwrap();
     let mut term = Term::start(&home, &[]);
     choose(&mut term, "OpenRouter");
@@ -107,7 +108,7 @@ fn a_server_that_was_found_answers_after_one_key() {
     let mut home = Home::empty();
     home.set("LM_BASE_URL", &format!("{}/v1", mock.url()));
     for size in [(140, 45), (100, 30), (60, 20)] {
-        std::fs::remove_file(home.hermes().join("config.yaml")).ok();
+        home.config(UNTESTED);
         mock.push(vec![Step::Text("from your own server".into())]);
         let mut term = Term::sized(&home, &[], size);
         let port = mock.url().rsplit(':').next().unwrap_or_default().to_owned();
@@ -128,6 +129,7 @@ fn a_server_that_was_found_answers_after_one_key() {
 fn an_address_can_be_given_in_the_program() {
     let mock = Mock::start(vec![Step::Text("from that address".into())]);
     let home = Home::empty();
+    home.config(UNTESTED);
     let mut term = Term::start(&home, &[]);
     select(&mut term, "My own server");
     term.send("\r").wait("Address of your server");

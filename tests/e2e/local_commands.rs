@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Output};
 
-/// A home whose model and engine are stand-ins; nothing is fetched yet. The self-test has tests of its own.
+/// A home whose model and engine are stand-ins; nothing is fetched yet.
 fn home(hub: &Hub, more: &str) -> (Home, Served) {
     let mut home = Home::empty();
     let served = Served::in_home(&home);
-    home.config(&format!("{}  self_test: false\n{more}", served.config()));
+    home.config(&format!("{}{more}", served.config()));
     hub.offer(&mut home);
     (home, served)
 }

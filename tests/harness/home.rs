@@ -4,6 +4,10 @@ use super::{binary, mock::Mock};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// The lines of `config.yaml` with which a model that is chosen is sent nothing: tests that count requests want none but
+/// their own.
+pub const UNTESTED: &str = "models:\n  self_test: false\n";
+
 /// `HOME`, `HERMES_HOME` and a project to work in.
 pub struct Home {
     root: tempfile::TempDir,

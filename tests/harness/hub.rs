@@ -1,6 +1,6 @@
 //! A hub of models on loopback, and a stand-in for the server that runs them: what a home needs to get a model and ask it.
 
-use super::Home;
+use super::{Home, UNTESTED};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -119,7 +119,7 @@ impl Served {
 
     /// The lines of `config.yaml` that make it the engine.
     pub fn config(&self) -> String {
-        format!("models:\n  engine: {}\n", self.program.display())
+        format!("{UNTESTED}  engine: {}\n", self.program.display())
     }
 
     /// What it does from now on: see the head of the program.

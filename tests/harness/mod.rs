@@ -20,7 +20,7 @@ pub use cluster::Cluster;
 pub use daytona::Daytona;
 pub use disk::Disk;
 pub use engine::Engine;
-pub use home::Home;
+pub use home::{Home, UNTESTED};
 pub use hub::{Hub, MODEL, Manner, Served};
 pub use mock::{Mock, Step};
 pub use portal::Portal;

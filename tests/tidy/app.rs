@@ -39,6 +39,7 @@ const NAMES: &[&str] = &[
     "exec::Vitals",
     "exec::Way",
     "exec::key_bytes",
+    "llm::local::ServerRefused",
     "llm::ready::pasteable",
     "store::QueuedPrompt",
     "store::SessionRow",

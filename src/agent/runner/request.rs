@@ -78,6 +78,11 @@ impl Runner {
             self.session.tools_are_old = true;
             self.session.prompt = "".into();
         }
+        // It was tested since: its connection was made for a model that nobody knew.
+        if self.session.is_guided() != profile.guided {
+            self.session.disconnect();
+            self.ask_window();
+        }
         self.turn.set_limits(self.limits());
         if self.session.tools.is_empty() || std::mem::take(&mut self.session.tools_are_old) {
             self.offer_tools().await;

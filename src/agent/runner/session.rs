@@ -53,6 +53,8 @@ pub struct Session {
     pub stored_cwd: String,
     /// Connected models by choice and fallback.
     providers: HashMap<(Option<String>, usize), Arc<dyn Provider>>,
+    /// Whether the chosen one was connected as one whose calls a grammar holds.
+    guided: bool,
     /// The model that is asked in auto mode.
     pub auto_approver: Option<String>,
     /// Where untrusted text in it came from.
@@ -106,6 +108,7 @@ impl Session {
             created: false,
             stored_cwd: spec.cwd.display().to_string(),
             providers: HashMap::new(),
+            guided: false,
             auto_approver: None,
             untrusted: Vec::new(),
             project: Default::default(),
@@ -126,6 +129,9 @@ impl Session {
             return Ok(Arc::clone(provider));
         }
         let provider = models.provider(self.choice.as_deref(), fallback)?;
+        if fallback == 0 {
+            self.guided = models.profile(self.choice.as_deref()).guided;
+        }
         self.providers.insert(key, Arc::clone(&provider));
         Ok(provider)
     }
@@ -151,6 +157,11 @@ impl Session {
     /// Forgets connections, after the configuration changed.
     pub fn disconnect(&mut self) {
         self.providers.clear();
+    }
+
+    /// Whether a grammar holds the calls of the chosen model, as it is connected.
+    pub fn is_guided(&self) -> bool {
+        self.guided
     }
 
     /// Whether the model takes pictures, when known.

@@ -1,12 +1,13 @@
 //! The card of a start without a model: what was found, what can be set up, and a way to try it offline.
 
-use super::{local_models, models, own_server};
+use super::{local_models, models, own_server, sign_in};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::first_run::{FirstRun, Found, Server};
 use crate::app::model::local::{Local, OfferState};
+use crate::app::model::sign_in::SignInRow;
 use crate::app::window::modals;
 use crate::protocol::{AgentCommand, Level};
 
@@ -35,7 +36,8 @@ fn listed(card: &FirstRun, found: &Found, local: &Local) -> usize {
     }
     let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
     let own = if local.offers.is_some() { LOCAL } else { 0 };
-    let taken = AROUND + FIXED + group(own) + group(found.keys.len()) + found.servers.len();
+    let groups = group(own) + group(found.keys.len());
+    let taken = AROUND + FIXED + groups + found.servers.len() + found.sign_ins.len();
     usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
 }
 
@@ -67,6 +69,8 @@ pub enum Row {
     MoreLocal,
     /// Nothing serves models here, and why.
     NoLocal(String),
+    /// A provider to sign in to without a key.
+    SignIn(SignInRow),
     /// A provider that takes a pasted key.
     Provider(String),
     /// The scripted demo.
@@ -94,6 +98,7 @@ pub fn rows(card: &FirstRun, local: &Local) -> Vec<Row> {
     }
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
+        rows.extend(found.sign_ins.iter().cloned().map(Row::SignIn));
         let shown =
             if card.all { found.providers.len() } else { found.providers.len().min(listed(card, found, local)) };
         rows.extend(found.providers.iter().take(shown).cloned().map(Row::Provider));
@@ -131,6 +136,13 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
     model.first_run = Some(FirstRun::default());
     model.first_choice = true;
     out.push(Effect::Load(LoadRequest::FirstRun));
+}
+
+/// The person comes back to the window: a login, a key or a server may have come meanwhile.
+pub fn look_again(model: &Model, out: &mut Vec<Effect>) {
+    if model.first_run.as_ref().is_some_and(|card| card.found.is_some()) {
+        out.push(Effect::Load(LoadRequest::FirstRun));
+    }
 }
 
 /// What was found; the selected row stays the same one.
@@ -213,6 +225,7 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
         Row::Key(provider, _) => models::pick_of(model, out, &provider),
         Row::Server(server) => own_server::chosen(model, out, server),
         Row::OwnServer => own_server::ask(model),
+        Row::SignIn(row) => sign_in::begin(model, out, &row.provider),
         Row::Provider(provider) => modals::ask_key(model, &provider),
         Row::UseLocal(name) => local_models::use_it(model, out, &name),
         Row::GetLocal(name) => local_models::get(model, out, &name),
@@ -285,6 +298,7 @@ pub fn key_saved(model: &mut Model, out: &mut Vec<Effect>, provider: &str, resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::effect::AccountOrder;
     use crate::app::input::composer;
     use crate::app::model::modal::Modal;
     use crate::app::msg::{LoadReply, Msg};
@@ -321,6 +335,28 @@ mod tests {
         let mut model = card();
         let effects = script(&mut model, "<ret>");
         assert_eq!(effects, [Effect::Load(LoadRequest::Models { refresh: false })]);
+    }
+
+    #[test]
+    fn a_provider_is_signed_in_to_and_a_login_made_elsewhere_is_found() {
+        let mut model = card();
+        let sign_in = SignInRow { provider: "nous".into(), title: "Nous Portal".into(), ..SignInRow::default() };
+        let found = |keys: &[&str], sign_ins: Vec<SignInRow>| {
+            let keys = keys.iter().map(|provider| ((*provider).to_owned(), "signed in".to_owned())).collect();
+            let found = Found { keys, sign_ins, providers: vec!["anthropic".into()], ..Found::default() };
+            Msg::Loaded(LoadReply::Found(found))
+        };
+        update(&mut model, 0, found(&["openai"], vec![sign_in]));
+        script(&mut model, "<down><down><down>");
+        let begun = Effect::Account(AccountOrder::SignIn { provider: "nous".into() });
+        assert!(script(&mut model, "<ret>").contains(&begun));
+        script(&mut model, "<esc>");
+        let effects = update(&mut model, 0, Msg::FocusChanged(true));
+        assert!(effects.contains(&Effect::Load(LoadRequest::FirstRun)), "{effects:?}");
+        update(&mut model, 0, found(&["openai", "nous"], vec![]));
+        let shown = model.first_run.as_ref().map(|card| rows(card, &model.local)).unwrap_or_default();
+        assert_eq!(shown.get(1), Some(&Row::Key("nous".into(), "signed in".into())));
+        assert!(!shown.iter().any(|row| matches!(row, Row::SignIn(_))), "{shown:?}");
     }
 
     #[test]

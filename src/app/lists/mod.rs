@@ -9,6 +9,7 @@ pub mod models;
 pub mod own_server;
 pub mod palette;
 pub mod pickers;
+pub mod self_test;
 pub(super) mod servers;
 pub mod sign_in;
 pub mod toolsets;

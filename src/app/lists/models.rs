@@ -1,6 +1,6 @@
 //! Choosing the model and how hard it thinks.
 
-use super::{local_models, own_server, pickers, sign_in};
+use super::{local_models, own_server, pickers, self_test, sign_in};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::completion::EFFORTS;
 use crate::app::model::Model;
@@ -132,6 +132,7 @@ pub(super) fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
         }
     }
     remember(model, name);
+    self_test::chosen(model, out, name);
     if turn::is_running(model) {
         model.notices.add(model.now, Level::Info, format!("{name} from the next step"));
     }

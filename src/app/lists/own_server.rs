@@ -1,13 +1,13 @@
 //! A server of models by its address: asking it, its key, its model, and making it the one that answers.
 
-use super::pickers;
+use super::{pickers, self_test};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::first_run::{OwnServer, Server};
 use crate::app::model::modal::{InputModal, InputThen, Modal, PickItem, PickerKind};
-use crate::app::msg::ServerRefused;
+use crate::llm::local::ServerRefused;
 use crate::protocol::{AgentCommand, Level};
 
 /// The id of the provider that an address stands for in the config.
@@ -169,7 +169,9 @@ pub fn used(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Result
     }
     model.first_choice = false;
     out.push(Effect::Agent(AgentCommand::Reload));
-    out.push(Effect::Agent(AgentCommand::SetModel(format!("{PROVIDER}:{name}"))));
+    let choice = format!("{PROVIDER}:{name}");
+    out.push(Effect::Agent(AgentCommand::SetModel(choice.clone())));
+    self_test::chosen(model, out, &choice);
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ mod tests {
 
     fn offered() -> Model {
         let mut model = ready();
-        let row = SignInRow { provider: "nous".into(), title: "Nous Portal".into(), missing: String::new() };
+        let row = SignInRow { provider: "nous".into(), title: "Nous Portal".into(), ..SignInRow::default() };
         model.sign_ins = vec![row];
         model
     }

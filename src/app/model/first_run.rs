@@ -1,6 +1,7 @@
 //! The card of a start without a model.
 
 use super::local::Offers;
+use super::sign_in::SignInRow;
 use std::collections::BTreeMap;
 
 /// What can be set up.
@@ -62,6 +63,8 @@ pub struct Found {
     pub keys: Vec<(String, String)>,
     /// Local servers that answered.
     pub servers: Vec<Server>,
+    /// Sign-ins that can be begun, of providers without a key.
+    pub sign_ins: Vec<SignInRow>,
     /// Names of providers that take a pasted key.
     pub providers: Vec<String>,
     /// What people call a provider, by its id.

@@ -26,6 +26,8 @@ pub enum About {
     Steer,
     /// MCP servers that became ready.
     Servers,
+    /// The self-test of a model.
+    SelfTest,
 }
 
 /// One notice.

@@ -9,6 +9,8 @@ pub struct SignInRow {
     pub title: String,
     /// What is missing before it can be used; empty: nothing.
     pub missing: String,
+    /// The browser comes back by itself; else there is a code to type.
+    pub by_browser: bool,
 }
 
 /// What the person has to do.

@@ -21,8 +21,8 @@ impl Notices {
     pub fn about(&mut self, now: i64, level: Level, about: About, text: impl Into<String>) {
         let text = text.into();
         let until = match level {
-            // Somebody has to do something.
-            Level::Info if matches!(about, About::Input(_)) => Some(now + WARNING),
+            // Somebody has to do something, or wants to read figures.
+            Level::Info if matches!(about, About::Input(_) | About::SelfTest) => Some(now + WARNING),
             Level::Info => Some(now + INFO),
             Level::Warning => Some(now + WARNING),
             Level::Error => None,

@@ -3,8 +3,7 @@
 use super::local::{confirmed, of, speed, stopped};
 use crate::accounts::{Accounts, Known};
 use crate::cli::{ChatArgs, setup};
-use crate::config::edit;
-use crate::engine::Base;
+use crate::engine::{Base, choose};
 use crate::llm::endpoint;
 use crate::local::choice::Fit;
 use crate::local::fetch::{FetchError, Progress};
@@ -13,7 +12,6 @@ use crate::local::{Local, LocalError, served};
 use crate::text::format;
 use clap::Args;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
 use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -30,8 +28,24 @@ pub(super) struct GetArgs {
 /// Gets a model.
 pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
     let base = setup::base(&ChatArgs::default())?;
+    match obtain(&base, args.name, args.yes, out).await? {
+        Some(name) => settle(&base, &name, out).await,
+        None => {
+            writeln!(out, "nothing fetched")?;
+            Ok(1)
+        }
+    }
+}
+
+/// The model of this name, or the best for this computer, is here after it; `None`: the answer was no.
+pub(in crate::cli) async fn obtain(
+    base: &Base,
+    name: Option<String>,
+    yes: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<Option<String>> {
     let local = of(&base.loaded, &base.paths);
-    let name = match args.name {
+    let name = match name {
         Some(name) => name,
         None => {
             let looks = local.clone();
@@ -55,7 +69,7 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
     let order = local.order(&name, token).await?;
     if order.is_here() {
         writeln!(out, "{} is here already", order.title)?;
-        return settle(&base, &order.name, out).await;
+        return Ok(Some(order.name));
     }
     writeln!(out, "{}", about(&order))?;
     if let Some(Fit::Disk(need, free)) = order.fit {
@@ -66,12 +80,11 @@ pub(super) async fn run(args: GetArgs, out: &mut dyn Write) -> anyhow::Result<i3
             format::bytes(free)
         );
     }
-    if !args.yes && !confirmed("Get it?")? {
-        writeln!(out, "nothing fetched")?;
-        return Ok(1);
+    if !yes && !confirmed("Get it?")? {
+        return Ok(None);
     }
     fetch(&local, &order, token, out).await?;
-    settle(&base, &order.name, out).await
+    Ok(Some(order.name))
 }
 
 /// What it takes, in one line, and what speaks against it.
@@ -134,16 +147,10 @@ async fn settle(base: &Base, name: &str, out: &mut dyn Write) -> anyhow::Result<
     if is_chosen || endpoint::resolve(&base.loaded.config, &known, None).is_ok() {
         writeln!(out, "start it with: hermes -m {}:{name}", served::PROVIDER)?;
     } else {
-        choose(&base.paths.config(), name)?;
+        choose::save_model(&base.paths, served::PROVIDER, name)?;
         writeln!(out, "it is your default model now; start with: hermes")?;
     }
     Ok(0)
-}
-
-fn choose(config: &Path, name: &str) -> anyhow::Result<()> {
-    edit::set(config, "model.provider", served::PROVIDER)?;
-    edit::set(config, "model.default", name)?;
-    Ok(())
 }
 
 /// The line of progress: rewritten at a terminal, else a line now and then.

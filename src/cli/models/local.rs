@@ -13,7 +13,7 @@ use serde_json::json;
 use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 /// The models of a home.
-pub(super) fn of(loaded: &Loaded, paths: &Paths) -> Local {
+pub(in crate::cli) fn of(loaded: &Loaded, paths: &Paths) -> Local {
     Local::new(&paths.home, &loaded.config.models, loaded.env("PATH").unwrap_or_default())
 }
 
@@ -23,7 +23,7 @@ fn open() -> anyhow::Result<Local> {
 }
 
 /// Those that are here, as rows of the list of all models.
-pub(super) fn kept(base: &Base) -> Vec<ModelInfo> {
+pub(in crate::cli) fn kept(base: &Base) -> Vec<ModelInfo> {
     let local = of(&base.loaded, &base.paths);
     let row = |kept: crate::local::shelf::Kept| {
         let info = ModelInfo { id: kept.name.clone(), provider: served::PROVIDER.into(), ..ModelInfo::default() };
@@ -89,7 +89,7 @@ fn rows(local: &Local) -> Vec<Row> {
 }
 
 /// `hermes models list --local`.
-pub(super) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
+pub(in crate::cli) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
     let local = open()?;
     if let Some(problem) = &local.table().problem {
         writeln!(io::stderr(), "hermes: {problem}")?;
@@ -127,7 +127,7 @@ pub(super) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<i
 }
 
 /// `~12 tok/s`.
-pub(super) fn speed(speed: f64) -> String {
+pub(in crate::cli) fn speed(speed: f64) -> String {
     if speed >= 9.5 { format!("~{speed:.0} tok/s") } else { format!("~{speed:.1} tok/s") }
 }
 

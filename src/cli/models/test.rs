@@ -17,7 +17,12 @@ pub(super) async fn run(model: Option<&str>, as_json: bool, out: &mut dyn Write)
 }
 
 /// The same over a configuration that is known.
-pub(super) async fn test(base: &Base, model: Option<&str>, as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
+pub(in crate::cli) async fn test(
+    base: &Base,
+    model: Option<&str>,
+    as_json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<i32> {
     let accounts = Accounts::new(&base.paths, base.secrets.clone());
     let models = Models::new(Arc::clone(&base.loaded), &base.paths, accounts);
     let tested = tokio::select! {

@@ -10,6 +10,7 @@ use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::local::{DownloadState, OfferState};
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
+use crate::llm::ready::ways::{self, KEYS, LOCAL, PROVIDER, SERVER};
 use crate::text::format::{self, plural};
 use crate::text::width::width;
 use crate::text::wrap::{Row as Wrapped, Wrap, wrap_into};
@@ -35,12 +36,6 @@ enum Line {
     /// How much of the entry above is here, in percent.
     Meter(usize, u64),
 }
-
-/// Headings say what the rows under them cost.
-const KEYS: &str = "Keys already on this machine · you pay the provider";
-const SERVER: &str = "Your own server · free";
-const LOCAL: &str = "Run a model on this computer · free";
-const PROVIDER: &str = "Set up a provider · you pay the provider";
 
 /// Heading, label and detail of a row.
 fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, String) {
@@ -86,6 +81,7 @@ fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, St
             (LOCAL, "Other models…".to_owned(), count)
         }
         Row::NoLocal(_) => (LOCAL, "Can't run one yet".to_owned(), String::new()),
+        Row::SignIn(row) => (PROVIDER, format!("Sign in to {}", row.title), ways::sign_in(row.by_browser).to_owned()),
         Row::Provider(provider) => (PROVIDER, name(provider), "paste a key".to_owned()),
         Row::More(count) => (PROVIDER, format!("{count} more…"), String::new()),
     }
@@ -115,6 +111,7 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
         | Row::OwnServer
         | Row::UseLocal(_)
         | Row::MoreLocal
+        | Row::SignIn(_)
         | Row::Provider(_)
         | Row::Offline
         | Row::More(_) => Vec::new(),
@@ -181,6 +178,7 @@ fn takes(model: &Model) -> &'static str {
     match selected(model) {
         Some(Row::GetLocal(_)) => "get it",
         Some(Row::NoLocal(_)) => "look again",
+        Some(Row::SignIn(_)) => "sign in",
         _ => "select",
     }
 }

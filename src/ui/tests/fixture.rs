@@ -263,6 +263,7 @@ pub fn first_run() -> Model {
     model.tab.session = None;
     model.first_run = Some(first_run::FirstRun {
         found: Some(first_run::Found {
+            sign_ins: vec![sign_in("openrouter", "OpenRouter", true), sign_in("nous", "Nous Portal", false)],
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
             servers: vec![server("Ollama", 11434, &["qwen3:8b", "gemma3"]), server("", 8080, &["qwen2.5-coder"])],
             providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
@@ -439,4 +440,13 @@ pub fn screen(model: &Model, cache: &mut ViewCache, columns: u16, rows: u16) -> 
         out.push('\n');
     }
     (out, layout)
+}
+
+fn sign_in(provider: &str, title: &str, by_browser: bool) -> crate::app::model::sign_in::SignInRow {
+    crate::app::model::sign_in::SignInRow {
+        provider: provider.into(),
+        title: title.into(),
+        missing: String::new(),
+        by_browser,
+    }
 }
