@@ -50,6 +50,8 @@ struct Shared {
     unlocked: Mutex<HashMap<String, (String, entry::Tokens)>>,
     /// The key that each pool gave out last.
     last: Mutex<HashMap<String, String>>,
+    /// The key of each pool that was limited in the last call: the same once more.
+    again: Mutex<HashMap<String, String>>,
     /// The token that the last renewal of an entry gave, when a server had refused the one before.
     renewed: Mutex<HashMap<String, String>>,
 }
@@ -63,6 +65,7 @@ impl Accounts {
             secrets,
             unlocked: Mutex::default(),
             last: Mutex::default(),
+            again: Mutex::default(),
             renewed: Mutex::default(),
         }))
     }
