@@ -80,7 +80,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<i32> {
         }
         Command::Clear => {
             write(&file, &[])?;
-            writeln!(out, "removed all {}", all.len())?;
+            writeln!(out, "removed {}", all.len())?;
         }
     }
     Ok(0)

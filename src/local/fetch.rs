@@ -61,21 +61,21 @@ pub enum Progress {
 pub enum FetchError {
     #[error("{title}: not enough disk space in {}: {} needed, {} free; free some, or set models.dir", .dir.display(), size(*.need), size(*.free))]
     Disk { title: String, dir: PathBuf, need: u64, free: u64 },
-    #[error("{title} is being fetched by another hermes; what it fetched stays")]
+    #[error("another hermes is downloading {title}")]
     Busy { title: String },
     #[error(
         "{title}: {host} gave another file: its SHA-256 is {found}, not {wanted}; it was removed. Try again, or set models.mirror to another host"
     )]
     Hash { title: String, host: String, wanted: String, found: String },
     #[error(
-        "{title} was not fetched: {why}. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror"
+        "could not get {title}: {why}. Check the network, HTTPS_PROXY and models.mirror; a download resumes where it stopped"
     )]
     Unreachable { title: String, why: String },
-    #[error("{title} was not fetched: {why}")]
+    #[error("could not get {title}: {why}")]
     Refused { title: String, why: String },
     #[error("{0}")]
     Write(#[from] WriteError),
-    #[error("paused; what came so far stays")]
+    #[error("paused; it can be resumed")]
     Paused,
 }
 

@@ -79,7 +79,7 @@ fn a_download_is_paused_gone_on_with_after_a_restart_and_checked() {
     let part = home.hermes().join(format!("models/{MODEL}.gguf.part"));
     term.send("\r").wait("% of 1 MB").wait("Enter pauses");
     until("all that the hub gives", || length(&part) == 400 << 10);
-    term.send("\r").wait("paused at").wait("Enter goes on");
+    term.send("\r").wait("paused at").wait("Enter resumes");
     let came = length(&part);
     term.quit();
     assert_eq!(term.ended(), 0);

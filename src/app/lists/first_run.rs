@@ -256,7 +256,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 /// A pasted key was tried: it is stored, or the field says what was wrong and Enter stores it all the same.
 pub fn key_tried(model: &mut Model, out: &mut Vec<Effect>, provider: &str, outcome: Result<String, String>) {
     let how = hint::sentence(&[
-        (hint::field(model, Action::Accept), "stores it all the same"),
+        (hint::field(model, Action::Accept), "saves it anyway"),
         (hint::field(model, Action::Close), "cancels"),
     ]);
     let how = if how.is_empty() { how } else { format!(" {how}.") };

@@ -116,7 +116,7 @@ fn footnote(model: &Model, name: &str) -> String {
     let Some(offer) = offers.rows.iter().find(|row| row.name == name) else { return String::new() };
     let does = |action, does: &str| hint::picker(model, action).map(|key| format!("{key} {does}"));
     if let Some(download) = model.local.download.as_ref().filter(|download| download.name == name) {
-        let goes = if download.state == DownloadState::Running { "pauses" } else { "goes on" };
+        let goes = if download.state == DownloadState::Running { "pauses" } else { "resumes" };
         let keys = [does(Action::Accept, goes), does(Action::CancelDownload, "cancels")];
         let keys = keys.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let why = if let DownloadState::Failed(why) = &download.state { why.as_str() } else { "" };
@@ -240,8 +240,7 @@ fn go_on(model: &mut Model, out: &mut Vec<Effect>) {
 /// Asks what becomes of a download that is not wanted now.
 pub fn ask_cancel(model: &mut Model) {
     let Some(download) = &model.local.download else { return };
-    let text =
-        format!("{} % of {} are here. They can stay, and be gone on with later.", download.percent, download.title);
+    let text = format!("{} % of {} is saved and can be resumed later.", download.percent, download.title);
     let mut confirm = Confirm::new(
         "Cancel the download",
         text,
@@ -326,7 +325,7 @@ fn here(model: &mut Model, out: &mut Vec<Effect>, name: &str, title: &str) {
     let waits = model.tab.session.as_ref().is_none_or(|session| session.model.is_empty());
     if waits {
         use_it(model, out, name);
-        return model.notices.add(model.now, Level::Info, format!("{title} is here and answers from now on"));
+        return model.notices.add(model.now, Level::Info, format!("{title} is ready: it is your default model now"));
     }
     let key = hint::key(model, Action::ModelPicker).map(|key| format!(": {key} chooses it"));
     let text = format!("{title} is here{}", key.unwrap_or_default());

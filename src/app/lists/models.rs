@@ -187,7 +187,11 @@ pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
     };
     let offers = model.sign_ins.iter().map(|row| PickItem {
         label: row.title.clone(),
-        detail: if row.missing.is_empty() { "without a key".into() } else { "needs your own client".into() },
+        detail: if row.missing.is_empty() {
+            "in the browser, or by a code".into()
+        } else {
+            "needs an OAuth app of yours".into()
+        },
         value: format!("{WITHOUT_KEY}{}", row.provider),
         group: "Sign in".into(),
         ..PickItem::default()

@@ -126,7 +126,7 @@ async fn fetch(local: &Local, order: &Order, token: Option<&str>, out: &mut dyn 
     crate::lock::lock(&shown).end();
     match done {
         Ok(_) => writeln!(out, "{} is here", order.title)?,
-        Err(LocalError::Fetch(FetchError::Paused)) => anyhow::bail!("paused; run it again to go on from there"),
+        Err(LocalError::Fetch(FetchError::Paused)) => anyhow::bail!("paused; run it again to resume"),
         Err(error) => return Err(error.into()),
     }
     Ok(())

@@ -35,8 +35,10 @@ pub(in crate::cli) fn kept(base: &Base) -> Vec<ModelInfo> {
 /// A model that is here or on offer.
 struct Row {
     name: String,
-    /// `here`, `running`, `41 % here`, or how it fits.
+    /// `here`, `running`, `partly here`, or how it fits.
     state: String,
+    /// Of a download that is not done.
+    percent: Option<u64>,
     bytes: u64,
     licence: String,
     speed: Option<f64>,
@@ -50,12 +52,14 @@ fn rows(local: &Local) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for row in local.table().models() {
         let part = parts.iter().find(|(name, _)| *name == row.name);
+        let mut percent = None;
         let state = if running.iter().any(|(name, _)| *name == row.name) {
             "running".to_owned()
         } else if kept.iter().any(|kept| kept.name == row.name) {
             "here".into()
         } else if let Some((_, bytes)) = part {
-            format!("{} % here", bytes * 100 / row.bytes.max(1))
+            percent = Some(bytes * 100 / row.bytes.max(1));
+            "partly here".into()
         } else {
             match choice::fit(row, &machine) {
                 Fit::Fits if best.as_ref() == Some(&row.name) => "best for this computer".into(),
@@ -68,6 +72,7 @@ fn rows(local: &Local) -> Vec<Row> {
         rows.push(Row {
             name: row.name.clone(),
             state,
+            percent,
             bytes: row.bytes,
             licence: row.licence.clone(),
             speed: machine.tokens_per_second(row.bytes_per_token()),
@@ -78,6 +83,7 @@ fn rows(local: &Local) -> Vec<Row> {
         let is_running = running.iter().any(|(name, _)| *name == kept.name);
         rows.push(Row {
             state: if is_running { "running" } else { "here" }.into(),
+            percent: None,
             bytes: kept.bytes,
             licence: String::new(),
             speed: machine.tokens_per_second(kept.bytes),
@@ -98,7 +104,7 @@ pub(in crate::cli) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::
     if as_json {
         let row = |row: &Row| {
             json!({
-                "name": row.name, "state": row.state, "bytes": row.bytes, "licence": row.licence,
+                "name": row.name, "state": row.state, "percent": row.percent, "bytes": row.bytes, "licence": row.licence,
                 "tokens_per_second": row.speed.map(|speed| (speed * 10.0).round() / 10.0), "note": row.note,
             })
         };
@@ -240,7 +246,7 @@ pub(super) async fn stopped() {
 
 /// Asks at the terminal; only `y` and `yes` are a yes.
 pub(super) fn confirmed(question: &str) -> anyhow::Result<bool> {
-    anyhow::ensure!(io::stdin().is_terminal(), "{question} Nobody can answer here: pass --yes");
+    anyhow::ensure!(io::stdin().is_terminal(), "{question} There is no terminal to confirm at: pass --yes");
     write!(io::stderr(), "{question} [y/N] ")?;
     io::stderr().flush()?;
     let mut answer = String::new();

@@ -97,7 +97,7 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
         }
         Row::Download => {
             let (does, why) = match model.local.download.as_ref().map(|download| &download.state) {
-                Some(DownloadState::Paused) => ("goes on", None),
+                Some(DownloadState::Paused) => ("resumes", None),
                 Some(DownloadState::Failed(why)) => ("tries again", Some((why.clone(), Role::Bad))),
                 Some(DownloadState::Running) | None => ("pauses", None),
             };

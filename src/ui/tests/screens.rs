@@ -66,7 +66,7 @@ fn the_first_start_with_a_model_for_this_computer() {
     snapshots("first-run-local", fixture::first_run_local());
     snapshots("first-run-running", fixture::first_run_download(DownloadState::Running));
     snapshots("first-run-paused", fixture::first_run_download(DownloadState::Paused));
-    let why = "Qwen3.5 4B was not fetched: huggingface.co broke off. What came so far stays; check the network or HTTPS_PROXY, or set models.mirror";
+    let why = "could not get Qwen3.5 4B: huggingface.co broke off. Check the network, HTTPS_PROXY and models.mirror; a download resumes where it stopped";
     snapshots("first-run-failed", fixture::first_run_download(DownloadState::Failed(why.into())));
     let mut model = fixture::first_run_local();
     let why = "the engine needs Python 3.10 or newer, which is not in PATH: install it, or install llama.cpp";
