@@ -34,9 +34,10 @@ pub struct Entry {
     pub access_token: String,
     #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub refresh_token: String,
-    /// The tokens are in the system's keyring.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub keyring: bool,
+    /// The name of the tokens in the system's keyring; empty: they are not there. It says nothing of where this file is: a
+    /// home may get another name.
+    #[serde(deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    pub keyring: String,
     /// Milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<i64>,
@@ -66,6 +67,11 @@ impl Entry {
     /// Whether it is a login that can be renewed.
     pub fn is_login(&self) -> bool {
         self.auth_type == "oauth"
+    }
+
+    /// Whether the tokens are in the system's keyring.
+    pub fn is_locked_away(&self) -> bool {
+        !self.keyring.is_empty()
     }
 
     /// The variable that holds it.

@@ -150,6 +150,11 @@ impl Pools {
         self.pools.iter().filter(|(_, entries)| !entries.is_empty()).map(|(name, _)| name.as_str())
     }
 
+    /// Every entry of every pool.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.pools.iter().flat_map(|(_, entries)| entries)
+    }
+
     /// The entries of a pool, whatever name another program gave the provider.
     pub fn pool(&self, pool: &str) -> &[Entry] {
         self.pools.iter().find(|(name, _)| same(name, pool)).map_or(&[], |(_, entries)| entries)

@@ -21,17 +21,39 @@ pub enum KeyringError {
     Failed(String),
 }
 
-/// Keeps a secret under a name; one that was there is written over.
+/// Bytes of a line that `security -i` takes (4,096, as the sources of macOS have it), with some to spare: it says the rest of
+/// a longer one aloud, and the rest is the secret.
+const LINE: usize = 4_000;
+
+/// Keeps a secret under a name; one that was there is written over. Only what can be read again is kept.
 pub fn keep(account: &str, secret: &str) -> Result<(), KeyringError> {
-    let (words, input) = if cfg!(target_os = "macos") {
-        // Its command line is everybody's to read, so the words go the same way as the secret.
-        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-        (vec!["-i"], format!("add-generic-password -U -s {SERVICE} -a \"{account}\" -X {hex}\n"))
+    let kept = if cfg!(target_os = "macos") {
+        let line = line(account, secret).ok_or_else(|| KeyringError::Failed("the login is too long for it".into()))?;
+        run(&["-i"], line)
     } else {
-        let words = vec!["store", "--label=Hermes", "service", SERVICE, "account", account];
-        (words, secret.to_owned())
+        run(&["store", "--label=Hermes", "service", SERVICE, "account", account], secret.to_owned())
     };
-    run(&words, input).map(|_| ())
+    match kept {
+        Ok(_) => {}
+        // What it was given may be in what it says.
+        Err(KeyringError::Failed(_)) => {
+            return Err(KeyringError::Failed("it would not take the login; is it locked?".into()));
+        }
+        Err(KeyringError::NotHere) => return Err(KeyringError::NotHere),
+    }
+    if find(account)?.as_deref() == Some(secret) {
+        return Ok(());
+    }
+    // Half a secret is of no use to anybody.
+    let _ = forget(account);
+    Err(KeyringError::Failed("what it took can't be read again".into()))
+}
+
+/// What `security -i` is told. Its command line is everybody's to read, so the words go the same way as the secret.
+fn line(account: &str, secret: &str) -> Option<String> {
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let line = format!("add-generic-password -U -s {SERVICE} -a \"{account}\" -X {hex}\n");
+    (line.len() <= LINE).then_some(line)
 }
 
 /// The secret under a name.
@@ -75,5 +97,19 @@ fn run(words: &[&str], input: String) -> Result<String, KeyringError> {
             Err(KeyringError::Failed(format!("it did not answer within {} s; is it locked?", after.as_secs())))
         }
         Err(error) => Err(KeyringError::Failed(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_would_be_said_aloud_is_never_given() {
+        let short = line("nous/a1b2c3", "sk-1").unwrap();
+        assert_eq!(short, "add-generic-password -U -s hermes -a \"nous/a1b2c3\" -X 736b2d31\n");
+        for (bytes, fits) in [(1_900, true), (2_000, false), (9_000, false)] {
+            assert_eq!(line("nous/a1b2c3", &"x".repeat(bytes)).is_some(), fits, "{bytes}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::entry::{Entry, Tokens};
 use super::error::AccountError;
 use super::flows::SignIn;
 use super::pool::{self, Strategy};
+use super::store;
 use super::token::{self, TokenError};
 use crate::config::Loaded;
 use crate::llm::Endpoint;
@@ -131,6 +132,20 @@ impl Accounts {
         old: &Entry,
         refused: bool,
     ) -> Result<Entry, AccountError> {
+        let (this, loaded, pool, old) = (self.clone(), Arc::clone(loaded), pool.to_owned(), old.clone());
+        // A person who stops the turn must not lose the login: the server may have taken the old renewal token already, so
+        // what it gives is written down whether or not anybody still waits for it.
+        let renewal = tokio::spawn(async move { this.renew_to_the_end(&loaded, &pool, &old, refused).await });
+        renewal.await.unwrap_or_else(|error| Err(broken_off(&error)))
+    }
+
+    async fn renew_to_the_end(
+        &self,
+        loaded: &Arc<Loaded>,
+        pool: &str,
+        old: &Entry,
+        refused: bool,
+    ) -> Result<Entry, AccountError> {
         let provider = pool.strip_prefix("custom:").unwrap_or(pool).to_owned();
         let flow =
             SignIn::find(&loaded.config, pool).ok_or_else(|| AccountError::NoFlow { provider: provider.clone() })?;
@@ -165,12 +180,16 @@ impl Accounts {
                 // The old renewal token is worth nothing from here on: what is written now must not be lost.
                 blocking(move || {
                     let mut kept = entry.clone();
-                    if kept.keyring
+                    if kept.is_locked_away()
                         && let Some(note) = this.lock_away(&with.config, &name, &mut kept)
                     {
                         tracing::warn!("{note}");
                     }
+                    let is_moved = !kept.is_locked_away();
                     this.write_entry(&held, &name, kept)?;
+                    if is_moved {
+                        store::forget([entry.keyring.as_str()]);
+                    }
                     Ok(entry)
                 })
                 .await
@@ -198,7 +217,7 @@ impl Accounts {
         };
         let now = super::now();
         entry.mark("dead", Some(400), &why, None, now);
-        if entry.keyring {
+        if entry.is_locked_away() {
             entry.access_token.clear();
             entry.refresh_token.clear();
         }
@@ -208,11 +227,9 @@ impl Accounts {
 
     fn write_entry(&self, held: &super::file::Held, pool: &str, entry: Entry) -> Result<(), AccountError> {
         let mut pools = (*self.0.file.read()?).clone();
-        let entries = pools.pool_mut(pool);
-        match entries.iter_mut().find(|known| known.id == entry.id) {
-            Some(known) => *known = entry,
-            None => entries.push(entry),
-        }
+        // One that is gone was removed by somebody: it stays so.
+        let Some(known) = pools.pool_mut(pool).iter_mut().find(|known| known.id == entry.id) else { return Ok(()) };
+        *known = entry;
         self.0.file.write(held, &pools)
     }
 
@@ -238,6 +255,10 @@ pub(super) async fn blocking<T: Send + 'static, E: From<AccountError> + Send + '
 ) -> Result<T, E> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(AccountError::Helper { why: format!("the work on auth.json broke off: {error}") }.into()),
+        Err(error) => Err(broken_off(&error).into()),
     }
+}
+
+fn broken_off(error: &tokio::task::JoinError) -> AccountError {
+    AccountError::Helper { why: format!("the work on auth.json broke off: {error}") }
 }

@@ -71,26 +71,17 @@ impl Visit {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(pasted);
-        let code = loop {
-            let came = tokio::select! {
-                came = self.door.visited() => came.map_err(|why| {
-                    if why.contains("access_denied") {
-                        AccountError::Denied { provider: flow.name().to_owned() }
-                    } else {
-                        AccountError::Door(why)
-                    }
-                })?,
-                came = &mut pasted => {
-                    break self.code(flow, &came)?;
+        let came = tokio::select! {
+            came = self.door.visited(|url| self.is_ours(flow, url)) => came.map_err(|why| {
+                if why.contains("access_denied") {
+                    AccountError::Denied { provider: flow.name().to_owned() }
+                } else {
+                    AccountError::Door(why)
                 }
-            };
-            // Another page may knock: only who was sent from here knows the state.
-            match self.code(flow, &came) {
-                Ok(code) => break code,
-                Err(error) => tracing::warn!("a visit that is not of this login: {error}"),
-            }
+            })?,
+            came = pasted => came,
         };
+        let code = self.code(flow, &came)?;
         self.exchange(http, flow, &code).await.map_err(|error| error.of(flow.name()))
     }
 
@@ -98,18 +89,29 @@ impl Visit {
     fn code(&self, flow: &SignIn, address: &str) -> Result<String, AccountError> {
         let url = Url::parse(address.trim()).map_err(|_| AccountError::NoCode)?;
         let find = |key: &str| url.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value.into_owned());
-        if find("error").as_deref() == Some("access_denied") {
-            return Err(AccountError::Denied { provider: flow.name().to_owned() });
+        let error = find("error");
+        let code = find("code").filter(|code| !code.is_empty());
+        if code.is_none() && error.is_none() {
+            return Err(AccountError::NoCode);
         }
-        let code = find("code").filter(|code| !code.is_empty()).ok_or(AccountError::NoCode)?;
-        let state = match flow.flow {
-            Flow::OpenrouterPkce => url.path_segments().and_then(|mut parts| parts.next_back().map(str::to_owned)),
-            Flow::LoopbackPkce | Flow::Device => find("state"),
-        };
-        if state.as_deref() != Some(&self.state) {
+        if !self.is_ours(flow, &url) {
             return Err(AccountError::OtherLogin { provider: flow.name().to_owned() });
         }
-        Ok(code)
+        if error.as_deref() == Some("access_denied") {
+            return Err(AccountError::Denied { provider: flow.name().to_owned() });
+        }
+        code.ok_or(AccountError::NoCode)
+    }
+
+    /// Whether the browser was sent from here: only then it knows the state.
+    fn is_ours(&self, flow: &SignIn, url: &Url) -> bool {
+        let state = match flow.flow {
+            Flow::OpenrouterPkce => url.path_segments().and_then(|mut parts| parts.next_back().map(str::to_owned)),
+            Flow::LoopbackPkce | Flow::Device => {
+                url.query_pairs().find(|(name, _)| name == "state").map(|(_, value)| value.into_owned())
+            }
+        };
+        state.as_deref() == Some(&self.state)
     }
 
     async fn exchange(&self, http: &Http, flow: &SignIn, code: &str) -> Result<Granted, TokenError> {

@@ -46,12 +46,10 @@ struct Shared {
     http: Http,
     /// Learns every token that is got.
     secrets: Secrets,
-    /// Tokens that the keyring gave, by entry and its last renewal: asking it starts a program.
-    unlocked: Mutex<HashMap<(String, String), entry::Tokens>>,
+    /// Tokens that the keyring gave, by their name there, and when they were renewed: asking it starts a program.
+    unlocked: Mutex<HashMap<String, (String, entry::Tokens)>>,
     /// The key that each pool gave out last.
     last: Mutex<HashMap<String, String>>,
-    /// The key of each pool that was limited in the last call: the same once more.
-    again: Mutex<HashMap<String, String>>,
     /// The token that the last renewal of an entry gave, when a server had refused the one before.
     renewed: Mutex<HashMap<String, String>>,
 }
@@ -65,7 +63,6 @@ impl Accounts {
             secrets,
             unlocked: Mutex::default(),
             last: Mutex::default(),
-            again: Mutex::default(),
             renewed: Mutex::default(),
         }))
     }

@@ -11,7 +11,7 @@ use crate::llm::providers::Dialect;
 use crate::llm::{self, Delta, ErrorKind, ModelInfo, NextKey, Provider, ProviderError, Reply, Request};
 use crate::lock::lock;
 use futures::future::BoxFuture;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,8 @@ struct Pooled {
     pool: String,
     http: Http,
     info: ModelInfo,
+    /// The key that was limited in the last call: the same once more. Other sessions have limits of their own.
+    again: Mutex<Option<String>>,
 }
 
 impl Accounts {
@@ -32,7 +34,7 @@ impl Accounts {
             return llm::connect(endpoint, http, info);
         };
         let (accounts, loaded) = (self.clone(), Arc::clone(loaded));
-        Arc::new(Pooled { accounts, loaded, endpoint, pool, http, info })
+        Arc::new(Pooled { accounts, loaded, endpoint, pool, http, info, again: Mutex::default() })
     }
 }
 
@@ -44,7 +46,7 @@ impl Provider for Pooled {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
         Box::pin(async move {
-            let prefer = lock(&self.accounts.0.again).get(&self.pool).cloned();
+            let prefer = lock(&self.again).clone();
             let leased = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(self.error(ErrorKind::Cancelled, "stopped".into(), NextKey::Unchanged)),
@@ -119,7 +121,7 @@ impl Pooled {
     }
 
     async fn worked(&self, lease: Lease) {
-        lock(&self.accounts.0.again).remove(&self.pool);
+        *lock(&self.again) = None;
         let counts = self.loaded.config.credential_pool_strategies.values().any(|word| word == "least_used");
         let was_marked = !matches!(lease.entry.last_status.as_str(), "" | "ok");
         if !counts && !was_marked {
@@ -141,7 +143,7 @@ impl Pooled {
                 match self.accounts.renew(&self.loaded, &self.pool, entry, true).await {
                     Ok(renewed) => {
                         lock(&self.accounts.0.renewed).insert(renewed.id, renewed.access_token);
-                        error.next_key = NextKey::Ready;
+                        error.next_key = NextKey::Renewed;
                         return error;
                     }
                     Err(why @ super::AccountError::Revoked { .. }) => {
@@ -157,11 +159,11 @@ impl Pooled {
             // The only key: what was always done after such a failure is right.
             return error;
         }
-        let again = lock(&self.accounts.0.again).remove(&self.pool).as_ref() == Some(&entry.id);
+        let again = lock(&self.again).take().as_ref() == Some(&entry.id);
         let now = super::now();
         match pool::fate(error.kind, error.status, error.reset_after, again, now) {
             Fate::Unchanged => {}
-            Fate::Again => drop(lock(&self.accounts.0.again).insert(self.pool.clone(), entry.id.clone())),
+            Fate::Again => *lock(&self.again) = Some(entry.id.clone()),
             Fate::Rests(until) => {
                 let (status, message) = (error.status, error.message.clone());
                 self.note(&lease, move |entry| entry.mark("exhausted", status, &message, Some(until), now)).await;
@@ -179,7 +181,11 @@ impl Pooled {
 
     /// Whether another key can be used now.
     fn offer(&self, of: usize) -> NextKey {
-        if of > 1 && self.accounts.is_any_free(&self.loaded, &self.pool) { NextKey::Ready } else { NextKey::AllRest }
+        if of > 1 && self.accounts.is_any_free(&self.loaded, &self.pool) {
+            NextKey::Other { of }
+        } else {
+            NextKey::AllRest
+        }
     }
 
     /// Writes down what became of a key, so that other programs know.

@@ -78,7 +78,7 @@ impl Accounts {
 fn status(pool: &str, entry: Entry, now: i64) -> KeyStatus {
     let place = match entry.variable() {
         Some(name) => name.to_owned(),
-        None if entry.keyring => "keyring".into(),
+        None if entry.is_locked_away() => "keyring".into(),
         None => "auth.json".into(),
     };
     let state = match pool::standing(&entry, now) {

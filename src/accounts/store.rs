@@ -171,7 +171,8 @@ impl Accounts {
     /// Why it could not be written; nothing is lost then.
     pub(super) fn put(&self, config: &Config, pool: &str, mut new: Entry) -> Result<Saved, AccountError> {
         self.mask(&Tokens { access_token: new.access_token.clone(), refresh_token: new.refresh_token.clone() });
-        self.0.file.change(|pools| {
+        let mut before = String::new();
+        let saved = self.0.file.change(|pools| {
             let entries = pools.pool_mut(pool);
             let at = entries.iter().position(|entry| entry.label == new.label && entry.variable().is_none());
             new.id = match at {
@@ -182,15 +183,22 @@ impl Accounts {
                 Some(at) => entries[at].priority,
                 None => entries.iter().map(|entry| entry.priority + 1).max().unwrap_or_default(),
             };
+            before = at.map(|at| entries[at].keyring.clone()).unwrap_or_default();
+            new.keyring.clone_from(&before);
             let note = self.lock_away(config, pool, &mut new);
-            let place = if new.keyring { "the system's keyring".into() } else { self.place() };
+            if new.is_locked_away() {
+                before.clear();
+            }
+            let place = if new.is_locked_away() { "the system's keyring".into() } else { self.place() };
             let label = new.label.clone();
             match at {
                 Some(at) => entries[at] = new,
                 None => entries.push(new),
             }
             Ok(Saved { label, place, note })
-        })
+        })?;
+        forget([before.as_str()]);
+        Ok(saved)
     }
 
     /// Keeps a key that a person gave. Blocks.
@@ -257,12 +265,8 @@ impl Accounts {
             entries.retain(|entry| !gone.iter().any(|gone| gone.id == entry.id));
             Ok(())
         })?;
-        for entry in gone.iter().filter(|entry| entry.keyring) {
-            // Nothing refers to it any more.
-            if let Err(error) = keyring::forget(&self.name_in_keyring(pool, &entry.id)) {
-                tracing::warn!(?error, "a login that was removed is still in the keyring");
-            }
-        }
+        // Nothing refers to them any more.
+        forget(gone.iter().map(|entry| entry.keyring.as_str()));
         Ok(gone.into_iter().map(|entry| entry.label).collect())
     }
 
@@ -282,21 +286,22 @@ impl Accounts {
     }
 
     /// Moves the tokens of an entry to the keyring, where the configuration and the system allow it; why not, when the person
-    /// should know.
+    /// should know. What the keyring had under its name before is forgotten by the caller, once the entry is written.
     pub(super) fn lock_away(&self, config: &Config, pool: &str, entry: &mut Entry) -> Option<String> {
-        entry.keyring = false;
+        let before = std::mem::take(&mut entry.keyring);
         let wanted = config.accounts.keyring.as_str();
         if wanted == "file" {
             return None;
         }
+        let name = if before.is_empty() { new_name(pool, &entry.id) } else { before };
         let tokens = Tokens { access_token: entry.access_token.clone(), refresh_token: entry.refresh_token.clone() };
         let secret = serde_json::to_string(&tokens).unwrap_or_default();
-        match keyring::keep(&self.name_in_keyring(pool, &entry.id), &secret) {
+        match keyring::keep(&name, &secret) {
             Ok(()) => {
-                entry.keyring = true;
                 entry.access_token.clear();
                 entry.refresh_token.clear();
-                lock(&self.0.unlocked).insert((entry.id.clone(), entry.last_refresh.clone()), tokens);
+                lock(&self.0.unlocked).insert(name.clone(), (entry.last_refresh.clone(), tokens));
+                entry.keyring = name;
                 None
             }
             Err(KeyringError::NotHere) if wanted == "keyring" => Some(format!(
@@ -313,15 +318,16 @@ impl Accounts {
 
     /// The tokens of an entry, wherever they are. Blocks.
     pub(super) fn reveal(&self, pool: &str, entry: &Entry) -> Result<Tokens, AccountError> {
-        if !entry.keyring {
+        if !entry.is_locked_away() {
             return Ok(Tokens { access_token: entry.access_token.clone(), refresh_token: entry.refresh_token.clone() });
         }
-        let key = (entry.id.clone(), entry.last_refresh.clone());
-        if let Some(tokens) = lock(&self.0.unlocked).get(&key) {
+        if let Some((at, tokens)) = lock(&self.0.unlocked).get(&entry.keyring)
+            && *at == entry.last_refresh
+        {
             return Ok(tokens.clone());
         }
         let provider = pool.strip_prefix("custom:").unwrap_or(pool);
-        let found = keyring::find(&self.name_in_keyring(pool, &entry.id)).map_err(|error| {
+        let found = keyring::find(&entry.keyring).map_err(|error| {
             AccountError::Keyring(match error {
                 KeyringError::NotHere => format!(
                     "the login to {provider} is in the system's keyring, and secret-tool or security is not installed; install it, or sign in again: `hermes login {provider}`"
@@ -337,7 +343,7 @@ impl Accounts {
             ))
         })?;
         self.mask(&tokens);
-        lock(&self.0.unlocked).insert(key, tokens.clone());
+        lock(&self.0.unlocked).insert(entry.keyring.clone(), (entry.last_refresh.clone(), tokens.clone()));
         Ok(tokens)
     }
 
@@ -353,10 +359,42 @@ impl Accounts {
         self.0.file.path().display().to_string()
     }
 
-    /// Two homes may hold entries of one name.
-    fn name_in_keyring(&self, pool: &str, id: &str) -> String {
-        format!("{pool}/{id}@{}", short(&self.place()))
+    /// What the system's keyring holds of this home, to be forgotten when the home is gone. Blocks.
+    ///
+    /// # Errors
+    /// The file can't be read.
+    pub fn locked_away(&self) -> Result<LockedAway, AccountError> {
+        let pools = self.0.file.read()?;
+        Ok(LockedAway(pools.entries().filter(|entry| entry.is_locked_away()).map(|e| e.keyring.clone()).collect()))
     }
+}
+
+/// Names in the system's keyring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedAway(Vec<String>);
+
+impl LockedAway {
+    /// Throws away what is under them; how many could not be. Blocks.
+    pub fn forget(&self) -> usize {
+        forget(self.0.iter().map(String::as_str))
+    }
+}
+
+/// Throws away what is under these names in the keyring; how many could not be.
+pub(super) fn forget<'a>(names: impl IntoIterator<Item = &'a str>) -> usize {
+    let failed = |name: &&str| match keyring::forget(name) {
+        Ok(()) => false,
+        Err(error) => {
+            tracing::warn!(?error, "a login that was removed is still in the keyring");
+            true
+        }
+    };
+    names.into_iter().filter(|name| !name.is_empty()).filter(failed).count()
+}
+
+/// A new name in the keyring: two homes may hold entries of one pool and id.
+fn new_name(pool: &str, id: &str) -> String {
+    format!("{pool}/{id}@{:016x}", fastrand::u64(..))
 }
 
 fn entries_named(entries: &[Entry], target: &str) -> bool {
@@ -365,7 +403,7 @@ fn entries_named(entries: &[Entry], target: &str) -> bool {
 
 /// Whether an entry is ours to use: a login needs a flow that renews it.
 fn usable(config: &Config, pool: &str, entry: &Entry) -> bool {
-    let has_secret = entry.keyring || !entry.access_token.is_empty() || !entry.refresh_token.is_empty();
+    let has_secret = entry.is_locked_away() || !entry.access_token.is_empty() || !entry.refresh_token.is_empty();
     entry.variable().is_none() && has_secret && (!entry.is_login() || SignIn::find(config, pool).is_some())
 }
 

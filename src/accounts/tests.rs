@@ -205,6 +205,33 @@ async fn a_login_is_renewed_before_it_ends_and_once_for_all_programs() {
     assert_eq!((&entry["refresh_token"], &entry["last_status"]), (&"renewal-token-2".into(), &"ok".into()));
 }
 
+/// Lets others run until it is so.
+async fn until(mut holds: impl FnMut() -> bool) {
+    let stop = std::time::Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        assert!(std::time::Instant::now() < stop, "it did not come to that");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_that_nobody_waits_for_any_more_is_kept() {
+    let bench = Bench::new("nous", "device");
+    bench.kept("nous", 60);
+    let (accounts, loaded, gate) = (bench.accounts(), bench.loaded(), bench.portal.slow());
+    {
+        let lease = accounts.lease(&loaded, "nous", None);
+        tokio::pin!(lease);
+        let asked = until(|| !bench.portal.forms("/token").is_empty());
+        tokio::select! {
+            lease = &mut lease => panic!("{lease:?}"),
+            () = asked => {}
+        }
+    }
+    drop(gate);
+    until(|| bench.file()["credential_pool"]["nous"][0]["refresh_token"] == "renewal-token-2").await;
+}
+
 #[tokio::test]
 async fn a_revoked_login_says_how_to_sign_in_and_is_over() {
     let bench = Bench::new("nous", "device");

@@ -10,8 +10,10 @@ pub enum Verdict {
     Wait(Duration),
     /// Make the context smaller and try again.
     Trim,
-    /// Call at once, with what the pool of keys offers now.
-    NextKey,
+    /// Call at once, with what the pool of keys offers now: another key, unless it is the same one renewed.
+    NextKey {
+        other: bool,
+    },
     /// Go on with the next fallback model, or give up when there is none.
     NextModel,
     GiveUp,
@@ -42,13 +44,15 @@ impl Failure {
     }
 }
 
-/// Decides after failure number `failures` (from 1) of at most `retries` repeats.
-pub fn decide(failure: &Failure, failures: u32, retries: u32) -> Verdict {
+/// Decides after failure number `failures` (from 1) of at most `retries` repeats, when `switches` times another key was taken
+/// in this step.
+pub fn decide(failure: &Failure, failures: u32, retries: u32, switches: usize) -> Verdict {
     let Failure { kind, retry_after, next_key, dice } = *failure;
     match next_key {
-        // Bounded: each time a key rests, or was renewed for the only time.
-        NextKey::Ready => return Verdict::NextKey,
-        NextKey::AllRest => return Verdict::NextModel,
+        NextKey::Renewed => return Verdict::NextKey { other: false },
+        // Each key has its turn once: one that rests for seconds is free again before the last one was tried.
+        NextKey::Other { of } if switches + 1 < of => return Verdict::NextKey { other: true },
+        NextKey::Other { .. } | NextKey::AllRest => return Verdict::NextModel,
         NextKey::Unchanged => {}
     }
     match kind {
@@ -100,12 +104,19 @@ mod tests {
         ];
         for (kind, failures, after, dice, expected) in table {
             let failure = Failure { retry_after: after, dice, ..Failure::of(kind) };
-            assert_eq!(decide(&failure, failures, 3), expected, "{kind:?} {failures}");
+            assert_eq!(decide(&failure, failures, 3, 0), expected, "{kind:?} {failures}");
         }
         for kind in [ErrorKind::RateLimit, ErrorKind::Auth, ErrorKind::Quota] {
-            let after = |next_key| decide(&Failure { next_key, ..Failure::of(kind) }, 9, 3);
-            assert_eq!(after(NextKey::Ready), Verdict::NextKey, "{kind:?}");
-            assert_eq!(after(NextKey::AllRest), Verdict::NextModel, "{kind:?}");
+            for (next_key, switches, expected) in [
+                (NextKey::Renewed, 9, Verdict::NextKey { other: false }),
+                (NextKey::Other { of: 3 }, 0, Verdict::NextKey { other: true }),
+                (NextKey::Other { of: 3 }, 1, Verdict::NextKey { other: true }),
+                (NextKey::Other { of: 3 }, 2, Verdict::NextModel),
+                (NextKey::AllRest, 0, Verdict::NextModel),
+            ] {
+                let failure = Failure { next_key, ..Failure::of(kind) };
+                assert_eq!(decide(&failure, 9, 3, switches), expected, "{kind:?} {next_key:?} {switches}");
+            }
         }
     }
 
@@ -113,7 +124,7 @@ mod tests {
     fn waits_stay_bounded() {
         for failures in 1..40 {
             let failure = Failure { dice: 99, ..Failure::of(ErrorKind::Network) };
-            let Verdict::Wait(delay) = decide(&failure, failures, 99) else {
+            let Verdict::Wait(delay) = decide(&failure, failures, 99, 0) else {
                 unreachable!("network errors wait");
             };
             assert!(delay <= CAP + CAP / 2);

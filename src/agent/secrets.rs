@@ -127,6 +127,8 @@ pub fn values(loaded: &Loaded, paths: &Paths) -> Vec<String> {
     all.push(config.model.api_key.clone());
     all.extend(config.providers.values().map(|provider| provider.api_key.clone()));
     all.extend(config.fallback_providers.iter().map(|fallback| fallback.api_key.clone()));
+    all.extend(config.accounts.providers.values().map(|account| account.client_secret.clone()));
+    all.extend(config.mcp_servers.values().map(|server| server.oauth.client_secret.clone()));
     let files =
         std::fs::read_dir(paths.mcp_tokens()).into_iter().flatten().flatten().take(LOGINS).map(|entry| entry.path());
     for file in files.chain([paths.auth()]) {
@@ -239,6 +241,8 @@ mod tests {
         config.model.api_key = "config-value-1".into();
         let provider = crate::config::ProviderConfig { key_env: "MINE".into(), ..Default::default() };
         config.providers.insert("p".into(), provider);
+        let account = crate::config::AccountConfig { client_secret: "of-a-client-1".into(), ..Default::default() };
+        config.accounts.providers.insert("a".into(), account);
         let mut known: Vec<_> = values(&loaded, &paths).into_iter().filter(|value| !value.is_empty()).collect();
         known.sort();
         let want = [
@@ -251,6 +255,7 @@ mod tests {
             "kept-token-3",
             "login-access-2",
             "login-secret-1",
+            "of-a-client-1",
             "of-a-database",
         ];
         assert_eq!(known, want);

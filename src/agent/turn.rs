@@ -37,6 +37,8 @@ pub struct Turn {
     state: State,
     step: u32,
     failures: u32,
+    /// Times another key of the model's pool was taken in this step.
+    switches: usize,
     fallback: usize,
     /// Times an answer cut by the output limit, or by a broken stream, was continued in this turn.
     continuations: u32,
@@ -63,6 +65,7 @@ impl Turn {
             state: State::Idle,
             step: 0,
             failures: 0,
+            switches: 0,
             fallback: 0,
             continuations: 0,
             trims: 0,
@@ -181,6 +184,7 @@ impl Turn {
         }
         self.step += 1;
         self.failures = 0;
+        self.switches = 0;
         actions.extend(self.call());
         actions
     }

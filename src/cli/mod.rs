@@ -258,11 +258,17 @@ fn is_ours(words: &[String]) -> bool {
 fn ended(done: anyhow::Result<i32>) -> i32 {
     match done {
         Ok(code) => code,
+        // Whoever read the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
             let _ = writeln!(io::stderr(), "hermes: {error:#}");
             1
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn run(cli: Cli) -> anyhow::Result<i32> {

@@ -10,12 +10,16 @@ mod unpack;
 pub(super) use flag::{asked, headless, with_flag};
 
 use super::setup;
-use crate::config::Paths;
+use crate::accounts::Accounts;
 use crate::config::profiles::{self, DEFAULT, Profiles};
+use crate::config::{Paths, Sources, load};
 use crate::engine::listening;
 use crate::fs::{ensure_dir, remove};
+use crate::local::Local;
+use crate::policy::redact::Secrets;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Args, Subcommand};
+use std::ffi::OsStr;
 use std::io::{BufRead, IsTerminal as _, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -45,7 +49,7 @@ enum Command {
         /// Copy settings, keys, skills and memory
         #[arg(long)]
         clone: bool,
-        /// Copy everything except sessions, logs and what can be made again
+        /// Copy everything except logins, models, sessions, logs and what can be made again
         #[arg(long, conflicts_with = "clone")]
         clone_all: bool,
         /// The profile to copy; the one in use by default
@@ -176,8 +180,14 @@ fn delete(all: &Profiles, name: &str, yes: bool, input: &mut dyn BufRead, out: &
         // Somebody may have opened it while the question stood.
         changeable(all, name)?;
     }
+    // A file that can't be read keeps no profile from being deleted.
+    let locked_away = Accounts::new(&paths, Secrets::default()).locked_away().ok();
     remove::tree(remove::Tree::Profile, all.root(), &paths.home)?;
     writeln!(out, "deleted {name}")?;
+    let left = locked_away.map_or(0, |names| names.forget());
+    if left > 0 {
+        writeln!(out, "{left} of its logins are still in the system's keyring, as \"hermes\": delete them there")?;
+    }
     if all.active().as_deref() == Some(name) {
         all.activate(DEFAULT)?;
         writeln!(out, "{DEFAULT} is used from now on")?;
@@ -185,15 +195,21 @@ fn delete(all: &Profiles, name: &str, yes: bool, input: &mut dyn BufRead, out: &
     Ok(0)
 }
 
-/// A profile that may be moved or deleted: not the home itself, and nobody works in it.
+/// A profile that may be moved or deleted: not the home itself, and nobody works in it, no model server either.
 fn changeable(all: &Profiles, name: &str) -> Result<Paths> {
     ensure!(name != DEFAULT, "{DEFAULT} is the home folder itself, {}: it stays as it is", all.root().display());
     let paths = all.find(name)?;
     match listening(&paths).as_slice() {
-        [] => Ok(paths),
+        [] => {}
         [one] => bail!("{name} is open in process {one}: close it first"),
         several => bail!("{name} is open in {} processes: close them first", several.len()),
     }
+    // It reads its model and its engine from there, and nobody would find it again.
+    let config = &load(&Sources::of_process(paths.clone())).config;
+    if let Some((model, _)) = Local::new(&paths.home, &config.models, "").running().first() {
+        bail!("{name} runs the model {model}: stop it first with `hermes --profile {name} models stop`");
+    }
+    Ok(paths)
 }
 
 /// Whether a new profile can have this name.
@@ -231,10 +247,11 @@ impl New {
     fn finish(self, all: &Profiles, name: &str) -> Result<PathBuf> {
         free(all, name)?;
         let home = all.paths(name).home;
+        remove::mark_as(remove::Tree::Profile, self.path(), OsStr::new(name))
+            .with_context(|| self.path().display().to_string())?;
         std::fs::rename(self.path(), &home).with_context(|| format!("could not create {}", home.display()))?;
         // There is nothing left to clean up.
         let _ = self.0.keep();
-        remove::mark(remove::Tree::Profile, &home).with_context(|| home.display().to_string())?;
         Ok(home)
     }
 }

@@ -91,7 +91,14 @@ impl From<RemoveError> for io::Error {
 /// # Errors
 /// It cannot be written.
 pub fn mark(kind: Tree, folder: &Path) -> io::Result<()> {
-    let name = folder.file_name().unwrap_or_default();
+    mark_as(kind, folder, folder.file_name().unwrap_or_default())
+}
+
+/// The same for a folder that gets its name next: there is no moment in which it has the name and no mark.
+///
+/// # Errors
+/// It cannot be written.
+pub fn mark_as(kind: Tree, folder: &Path, name: &OsStr) -> io::Result<()> {
     write_atomic(&folder.join(MARK), &words(kind, name)).map_err(io::Error::other)
 }
 

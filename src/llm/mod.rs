@@ -154,8 +154,10 @@ pub enum NextKey {
     /// There is no pool, or the key is not to blame.
     #[default]
     Unchanged,
-    /// Another key, or the same one renewed: worth a call at once.
-    Ready,
+    /// The same key, renewed: worth a call at once. The pool gives it once for a refusal.
+    Renewed,
+    /// Another key of so many is free: worth a call at once.
+    Other { of: usize },
     /// Every key rests: the next model's turn.
     AllRest,
 }

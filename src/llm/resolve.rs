@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     #[error(
-        "no model provider configured; set a key such as OPENROUTER_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment or in {env_file}, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
+        "no model provider configured; run `hermes models get` for a model on this computer or `hermes login` to sign in, set a key such as OPENROUTER_API_KEY or ANTHROPIC_API_KEY in the environment or in {env_file}, or run `hermes config set model.base_url http://127.0.0.1:11434/v1` for a local server"
     )]
     NoProvider { env_file: String },
     #[error("{name} needs a key; set {} in the environment or in {env_file}{}", .variables.join(" or "), .key_url)]

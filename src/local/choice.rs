@@ -12,6 +12,8 @@ pub(super) const TOKEN: u64 = 160 * 1024;
 pub(super) const LEAST: u64 = 8_192;
 /// Room on the disk that is left free beside the file.
 const MARGIN: u64 = 1 << 30;
+/// Bytes of a model that is offered first.
+const FIRST: u64 = 3_000_000_000;
 /// Tokens a second below which nobody waits for an answer.
 const SLOW: f64 = 6.0;
 
@@ -53,13 +55,17 @@ pub fn fit(row: &Row, machine: &Machine) -> Fit {
     }
 }
 
-/// The model to offer first: the largest that fits and is not slow, else the smallest that fits at all.
+/// The model to offer first: the largest that fits, is not slow and comes in a minute or two on most lines; with a graphics
+/// card, the largest that fits it. Else the smallest that fits at all. What is free at the moment does not count: it would
+/// offer another one each time.
 pub fn best<'a>(
     rows: impl DoubleEndedIterator<Item = &'a Arc<Row>> + Clone,
     machine: &Machine,
 ) -> Option<&'a Arc<Row>> {
-    let fitting = |wanted: Fit| rows.clone().rev().find(|row| fit(row, machine) == wanted);
-    fitting(Fit::Fits).or_else(|| rows.clone().find(|row| fit(row, machine) == Fit::Slow))
+    let machine = &Machine { free: machine.memory.map(|memory| memory / 4 * 3).or(machine.free), ..*machine };
+    let is_quick = |row: &Arc<Row>| row.bytes <= FIRST || machine.video.is_some_and(|video| video >= memory(row));
+    let fits = rows.clone().rev().find(|row| is_quick(row) && fit(row, machine) == Fit::Fits);
+    fits.or_else(|| rows.clone().find(|row| fit(row, machine) == Fit::Slow))
 }
 
 #[cfg(test)]
@@ -87,8 +93,9 @@ mod tests {
         let table = [
             // free memory, speed of memory, video memory, disk
             (8 * GB, 30e9, 0, 100 * GB, Some("small")),
-            (64 * GB, 30e9, 0, 100 * GB, Some("experts")),
-            (16 * GB, 80e9, 0, 100 * GB, Some("middle")),
+            (64 * GB, 30e9, 0, 100 * GB, Some("small")),
+            (16 * GB, 80e9, 0, 100 * GB, Some("small")),
+            (16 * GB, 80e9, 24 * GB, 100 * GB, Some("experts")),
             (16 * GB, 10e9, 0, 100 * GB, Some("tiny")),
             (2 * GB, 30e9, 0, 100 * GB, Some("tiny")),
             (GB / 2, 30e9, 0, 100 * GB, None),

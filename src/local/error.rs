@@ -21,9 +21,9 @@ pub enum LocalError {
     File(PathBuf, HeaderError),
     #[error("{0}")]
     Write(WriteError),
-    #[error("{0}")]
+    #[error(transparent)]
     Remove(#[from] RemoveError),
-    #[error("{0}")]
+    #[error(transparent)]
     Fetch(#[from] FetchError),
     /// What a hub said of a repository.
     #[error("{0}")]

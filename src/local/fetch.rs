@@ -105,23 +105,38 @@ pub async fn fetch(
     }
     part.read_again(wanted, pause, tell).await?;
     let client = Client::new(token).map_err(|why| FetchError::Refused { title: wanted.title.clone(), why })?;
-    let mut last = "no host is known for it".to_owned();
+    let mut said: Vec<String> = Vec::new();
+    let resumed = part.done > 0;
     // A host that gives another file is not the last word.
     let mut wrong = None;
     for address in &wanted.from {
         match from_host(&client, address, wanted, &mut part, pause, tell).await {
             Ok(()) => match part.settle(wanted, &host_of(address)) {
+                // What was here before may have been the wrong part.
+                Err(FetchError::Hash { .. }) if resumed && wrong.is_none() => {
+                    match from_host(&client, address, wanted, &mut part, pause, tell).await {
+                        Ok(()) => match part.settle(wanted, &host_of(address)) {
+                            Err(error @ FetchError::Hash { .. }) => wrong = Some(error),
+                            settled => return settled,
+                        },
+                        Err(Broken::Final(error)) => return Err(error),
+                        Err(Broken::Host(why)) => said.push(why),
+                    }
+                }
                 Err(error @ FetchError::Hash { .. }) => wrong = Some(error),
                 settled => return settled,
             },
             Err(Broken::Final(error)) => return Err(error),
             Err(Broken::Host(why)) => {
                 tell(Progress::Trying { host: host_of(address), why: why.clone() });
-                last = why;
+                // Some reasons name the host already.
+                let host = host_of(address);
+                said.push(if why.starts_with(&host) { why } else { format!("{host}: {why}") });
             }
         }
     }
-    Err(wrong.unwrap_or(FetchError::Unreachable { title: wanted.title.clone(), why: last }))
+    let why = if said.is_empty() { "no host is known for it".to_owned() } else { said.join("; ") };
+    Err(wrong.unwrap_or(FetchError::Unreachable { title: wanted.title.clone(), why }))
 }
 
 /// What ends the try of one host.

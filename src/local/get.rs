@@ -178,6 +178,14 @@ impl Local {
 }
 
 impl Order {
+    /// The hosts that are asked, one after the other until one gives it.
+    pub fn hosts(&self) -> String {
+        let from = self.model.iter().flat_map(|wanted| &wanted.from);
+        let mut hosts: Vec<String> = from.map(|address| fetch::host_of(address)).collect();
+        hosts.dedup();
+        if hosts.is_empty() { self.host.clone() } else { hosts.join(", then ") }
+    }
+
     /// Whether everything is here already.
     pub fn is_here(&self) -> bool {
         self.model.is_none() && self.engine.is_none()

@@ -45,6 +45,7 @@ impl Provider for Served {
                 ready = self.local.ready(&self.endpoint.model, waits) => ready,
             };
             let address = ready.map_err(|error| failed(ErrorKind::BadRequest, error.to_string()))?;
+            waits("reading the prompt");
             let mut endpoint = self.endpoint.clone();
             (endpoint.base_url, endpoint.key) = (address.base.clone(), address.key.clone());
             let inner = llm::connect(endpoint, self.local.http().clone(), self.info.clone());

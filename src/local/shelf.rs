@@ -88,7 +88,7 @@ impl Shelf {
         let part = |entry: std::fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
             let name = name.strip_suffix(PART)?.strip_suffix(".gguf.")?.to_owned();
-            Some((name, entry.metadata().ok()?.len()))
+            Some((name, entry.metadata().ok()?.len())).filter(|(_, bytes)| *bytes > 0)
         };
         entries.filter_map(part).collect()
     }

@@ -16,6 +16,7 @@ use rmcp::transport::auth::{
 };
 use std::path::Path;
 use std::time::Duration;
+use url::Url;
 
 /// How long a person may take in the browser.
 const LOGIN_LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -142,13 +143,15 @@ pub async fn login(settings: &Settings, tokens: &Logins, visit: &Visit) -> Resul
         request = request.with_initial_scope_selection();
     }
     let session = AuthorizationSession::new(manager, request).await.map_err(|(_, error)| fail(error))?;
-    let came_back = come_back(door, visit(session.auth_url.clone())).await?;
+    let came_back = come_back(door, &session.auth_url, visit(session.auth_url.clone())).await?;
     let _: OAuthTokenResponse = session.handle_callback_url(&came_back).await.map_err(fail)?;
     store.settle(secret)
 }
 
-/// Waits for the browser at the door, or for the address that was pasted.
-async fn come_back(door: Door, visit: BoxFuture<'static, Option<String>>) -> Result<String, String> {
+/// Waits for the browser that was sent to an address at the door, or for the address that was pasted.
+async fn come_back(door: Door, sent_to: &str, visit: BoxFuture<'static, Option<String>>) -> Result<String, String> {
+    let state_of = |url: &Url| url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
+    let state = Url::parse(sent_to).ok().as_ref().and_then(state_of);
     let pasted = async {
         match visit.await {
             Some(address) => address,
@@ -157,7 +160,7 @@ async fn come_back(door: Door, visit: BoxFuture<'static, Option<String>>) -> Res
     };
     let found = async {
         tokio::select! {
-            address = door.visited() => address,
+            address = door.visited(|url| state_of(url) == state) => address,
             address = pasted => Ok(address),
         }
     };

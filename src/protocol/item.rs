@@ -230,6 +230,8 @@ impl Outcome {
 
 /// What the id of a call begins with that runs a person's `!command`.
 pub const PERSONS: &str = "person_";
+/// How the ids of calls begin that the program made because the prompt names a file.
+pub const NAMED: &str = "named_";
 
 /// A call the model asked for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -26,8 +26,8 @@ pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{
-    AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NoteKind, Origin, Outcome, PERSONS, SessionId,
-    StopReason, ToolBody, ToolCall, ToolView, Usage,
+    AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NAMED, NoteKind, Origin, Outcome, PERSONS,
+    SessionId, StopReason, ToolBody, ToolCall, ToolView, Usage,
 };
 pub use mode::Mode;
 pub use question::{Question, QuestionId, Todo, TodoStatus};

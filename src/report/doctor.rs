@@ -249,8 +249,13 @@ fn logins(loaded: &Loaded, accounts: &Accounts) -> Option<Row> {
 
 fn literal_keys(loaded: &Loaded) -> Option<Row> {
     let config = &loaded.config;
-    let literal =
-        !config.model.api_key.is_empty() || config.providers.values().any(|provider| !provider.api_key.is_empty());
+    // What the file takes from a variable stands here as its value.
+    let is_taken = |value: &str| loaded.referenced.iter().any(|name| loaded.env(name) == Some(value));
+    let is_literal = |value: &String| !value.is_empty() && !is_taken(value);
+    let literal = is_literal(&config.model.api_key)
+        || config.providers.values().any(|provider| is_literal(&provider.api_key))
+        || config.fallback_providers.iter().any(|fallback| is_literal(&fallback.api_key))
+        || config.accounts.providers.values().any(|account| is_literal(&account.client_secret));
     literal.then(|| {
         let remedy = "move it to .env and use ${NAME} or key_env, so you can share config.yaml";
         Row::warn("literal key", "config.yaml contains a key", remedy)
@@ -438,8 +443,12 @@ mod tests {
     fn literal_keys_are_advised_against() {
         let dir = tempfile::tempdir().unwrap();
         let paths = Paths::at(dir.path());
-        std::fs::write(paths.config(), "model: {default: m, api_key: sk-1}\n").unwrap();
-        assert_eq!(row(&examined(&paths, &[]), "literal key").health, Health::Warn);
+        for text in ["model: {default: m, api_key: sk-1}\n", "accounts: {gemini: {client_secret: sk-1}}\n"] {
+            std::fs::write(paths.config(), text).unwrap();
+            assert_eq!(row(&examined(&paths, &[]), "literal key").health, Health::Warn, "{text}");
+        }
+        std::fs::write(paths.config(), "model: {default: m, api_key: '${MINE}'}\n").unwrap();
+        assert!(examined(&paths, &[("MINE", "sk-1")]).iter().all(|row| row.what != "literal key"));
     }
 
     #[test]

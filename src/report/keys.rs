@@ -1,6 +1,7 @@
 //! The keys and logins of model providers as lines: which are ready, which rest and until when.
 
 use crate::accounts::KeyStatus;
+use crate::text::visible::visible;
 use crate::text::width::{pad, width};
 use std::fmt::Write as _;
 
@@ -10,7 +11,9 @@ pub fn text(all: &[KeyStatus]) -> String {
     let (first, second, third) = (wide(|key| &key.provider), wide(|key| &key.label), wide(|key| &key.place));
     let mut out = String::new();
     for key in all {
-        let why = if key.why.is_empty() { String::new() } else { format!("  {}", key.why) };
+        // The words of a server: one line, and nothing that a terminal obeys.
+        let why = visible(&key.why.replace(['\n', '\r', '\t'], " ")).text;
+        let why = if why.is_empty() { why } else { format!("  {why}") };
         let _ = writeln!(
             out,
             "{}  {}  {}  {}  {}{why}",
@@ -44,12 +47,12 @@ mod tests {
         };
         let all = [
             key("nous", "default", KeyState::Ready, ""),
-            key("openrouter", "work", KeyState::Over, "revoked by its owner"),
+            key("openrouter", "work", KeyState::Over, "revoked by\n\u{1b}its owner"),
         ];
         assert_eq!(
             text(&all),
             "nous        default  login  auth.json  ready\n\
-             openrouter  work     login  auth.json  over: run `hermes login openrouter`  revoked by its owner\n"
+             openrouter  work     login  auth.json  over: run `hermes login openrouter`  revoked by ␛its owner\n"
         );
         assert_eq!(text(&[]), "");
     }

@@ -153,6 +153,37 @@ fn a_keyring_keeps_the_login_and_a_locked_one_loses_nothing() {
     assert!(auth(&home).to_string().contains("access-token-2"));
 }
 
+/// What the keyring of files holds.
+#[cfg(target_os = "linux")]
+fn ring(home: &Home) -> Vec<String> {
+    let files = std::fs::read_dir(home.user()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    files.filter(|name| name.starts_with("ring-") && !name.ends_with(".gone")).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_renamed_profile_keeps_its_login_and_a_deleted_one_leaves_none_behind() {
+    let (portal, mock) = (Portal::start(), Mock::start(vec![Step::Text("still here".into())]));
+    let mut home = home(&portal, &mock, "");
+    home.run(&["config", "set", "accounts.keyring", "auto"]);
+    keyring(&mut home, false);
+    home.run(&["profile", "create", "a", "--clone"]);
+    let done = home.run(&["--profile", "a", "login", "nous", "--no-browser"]);
+    assert!(out(&done).contains("the system's keyring"), "{}{}", out(&done), err(&done));
+    home.run(&["profile", "rename", "a", "b"]);
+    let answer = home.run(&["--profile", "b", "-p", "hi"]);
+    assert!(out(&answer).contains("still here"), "{}{}", out(&answer), err(&answer));
+    assert_eq!(ring(&home).len(), 1);
+    // A copy has no login that is another home's.
+    let copied = home.run(&["profile", "create", "c", "--clone-all", "--clone-from", "b"]);
+    assert!(out(&copied).contains("auth.json (keys and logins"), "{}{}", out(&copied), err(&copied));
+    home.run(&["profile", "delete", "c", "--yes"]);
+    assert_eq!(ring(&home).len(), 1);
+    let gone = home.run(&["profile", "delete", "b", "--yes"]);
+    assert!(out(&gone).contains("deleted b"), "{}{}", out(&gone), err(&gone));
+    assert_eq!(ring(&home), [""; 0]);
+}
+
 #[test]
 fn fallbacks_are_listed_added_and_removed() {
     let home = Home::empty();

@@ -120,7 +120,7 @@ fn an_engine_that_ends_says_what_to_do() {
     for (settings, words) in [
         (json!({"dies": "error loading model: unable to allocate CPU buffer"}), "does not fit into memory"),
         (json!({"signal": 4}), "instructions that this processor does not have"),
-        (json!({"signal": 9}), "does not fit into memory"),
+        (json!({"signal": 9}), "was killed (signal 9)"),
         (json!({"dies": "unknown model architecture: 'new'"}), "too old for Tiny Test (new)"),
         (
             json!({"dies": "tensor data is not within the file bounds, model is corrupted or incomplete"}),

@@ -1,9 +1,10 @@
 //! Profiles: homes that do not see each other, which of them is meant, and profiles as files.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Mock, Step, Term, until};
+use crate::harness::{Home, Hub, MODEL, Mock, Served, Step, Term, has, until};
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 /// What it printed; it must have gone well.
@@ -119,6 +120,33 @@ fn names_are_checked_and_a_profile_is_renamed_and_deleted() {
     let gone = ok(&home, &["profile", "delete", "job", "-y"]);
     assert!(gone.contains("deleted job") && gone.contains("default is used from now on"), "{gone}");
     assert!(!of(&home, "job").exists() && of(&home, "theirs").exists());
+}
+
+#[test]
+fn a_profile_that_runs_a_model_stays_where_it_is() {
+    if !has("a_profile_that_runs_a_model_stays_where_it_is", "python3") {
+        return;
+    }
+    let hub = Hub::start(64);
+    let mut home = Home::empty();
+    let served = Served::in_home(&home);
+    home.config(&format!("{}  self_test: false\n", served.config()));
+    hub.offer(&mut home);
+    ok(&home, &["profile", "create", "work", "--clone-all"]);
+    ok(&home, &["--profile", "work", "models", "get", MODEL, "--yes"]);
+    let mut child = home.command(&["--profile", "work", "models", "serve"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("http://127.0.0.1:"), "{line}");
+    // Killed, it leaves the server.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for args in [&["profile", "delete", "work", "--yes"][..], &["profile", "rename", "work", "job"]] {
+        let why = refused(&home, args);
+        assert!(why.contains(MODEL) && why.contains("hermes --profile work models stop"), "{why}");
+    }
+    ok(&home, &["--profile", "work", "models", "stop"]);
+    ok(&home, &["profile", "delete", "work", "--yes"]);
 }
 
 #[test]

@@ -41,6 +41,8 @@ struct Facts {
     /// The renewal token that is good now; `None`: all are revoked.
     renewal: Option<String>,
     challenge: String,
+    /// Renewals wait for it.
+    gate: Arc<tokio::sync::RwLock<()>>,
     /// The forms that came, by path.
     seen: Vec<(String, Fields)>,
 }
@@ -119,6 +121,12 @@ impl Portal {
         (text("access_token"), text("refresh_token"))
     }
 
+    /// Answers to renewals wait until this is dropped.
+    pub fn slow(&self) -> tokio::sync::OwnedRwLockWriteGuard<()> {
+        let gate = Arc::clone(&self.facts.lock().unwrap().gate);
+        gate.try_write_owned().unwrap()
+    }
+
     /// No renewal token is good any more.
     pub fn revoke(&self) {
         self.facts.lock().unwrap().renewal = None;
@@ -172,9 +180,16 @@ async fn device(State(facts): Shared, body: String) -> Json<Value> {
 }
 
 async fn token(State(facts): Shared, body: String) -> Response {
-    let mut facts = facts.lock().unwrap();
     let form = fields(&body);
-    facts.seen.push(("/token".into(), form.clone()));
+    let gate = {
+        let mut facts = facts.lock().unwrap();
+        facts.seen.push(("/token".into(), form.clone()));
+        Arc::clone(&facts.gate)
+    };
+    if form.get("grant_type").is_some_and(|kind| kind == "refresh_token") {
+        drop(gate.read().await);
+    }
+    let mut facts = facts.lock().unwrap();
     let field = |key: &str| form.get(key).map(String::as_str).unwrap_or_default();
     if field("client_id") != "test-client" {
         return no("invalid_client");

@@ -10,7 +10,7 @@ use crate::agent::turn::{Action, Input, Said};
 use crate::llm::{Reply, Request};
 use crate::lock::lock;
 use crate::protocol::{
-    AgentEvent, Body, Item, ItemId, Level, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
+    AgentEvent, Body, Item, ItemId, Level, NAMED, NoteKind, Origin, PERSONS, Question, QuestionId, SessionId, ToolBody,
     ToolCall, TurnEnd, TurnOutcome,
 };
 use crate::tools::builtin::{read_file, terminal};
@@ -99,10 +99,9 @@ impl Runner {
         let (text, cwd) = (said.text.clone(), lock(&self.session.cwd).clone());
         let named = tokio::task::spawn_blocking(move || named_files::named(&text, &cwd)).await.unwrap_or_default();
         let call = |(at, path): (usize, String)| ToolCall {
-            id: format!("named_{}_{at}", self.session.next_item),
+            id: format!("{NAMED}{}_{at}", self.session.next_item),
             name: read_file::NAME.into(),
             args: serde_json::json!({ "path": path }).to_string(),
-            repaired: true,
             ..ToolCall::default()
         };
         named.into_iter().enumerate().map(call).collect()

@@ -109,13 +109,15 @@ impl Turn {
             actions.push(Action::Append(user(Said::program(CONTINUE_CUT, "connection lost, continued"))));
         }
         self.failures += 1;
-        match retry::decide(failure, self.failures, self.limits.retries) {
+        match retry::decide(failure, self.failures, self.limits.retries, self.switches) {
             Verdict::Wait(delay) => {
                 self.state = State::Waiting;
                 actions.push(Action::Wait { delay, reason: message, attempt: self.failures, of: self.limits.retries });
             }
-            Verdict::NextKey => {
+            Verdict::NextKey { other } => {
+                // Each key has all tries, and its turn once in a step.
                 self.failures = 0;
+                self.switches += usize::from(other);
                 let kind = NoteKind::Info;
                 actions.push(Action::Append(Body::Note { kind, text: format!("{message}; trying the next key") }));
                 actions.extend(self.call());
@@ -128,6 +130,7 @@ impl Turn {
             Verdict::NextModel if self.fallback < self.limits.fallbacks => {
                 self.fallback += 1;
                 self.failures = 0;
+                self.switches = 0;
                 actions.push(Action::Append(Body::Note {
                     kind: NoteKind::Warning,
                     text: format!("{message}; trying the next fallback model"),

@@ -4,7 +4,7 @@ use super::bodies::assistant;
 use super::reply::{CONTINUE_CUT, MAX_CONTINUATIONS};
 use super::*;
 use crate::agent::retry::Failure;
-use crate::llm::{ErrorKind, Reply};
+use crate::llm::{ErrorKind, NextKey, Reply};
 use crate::protocol::{Origin, StopReason};
 use std::time::Duration;
 
@@ -321,4 +321,30 @@ fn a_round_of_calls_pauses_with_a_question_too() {
         }
     }
     assert_eq!(shape(&last), ["result", "guard"], "three in a row of one call, two of a round");
+}
+
+#[test]
+fn keys_that_rest_for_seconds_have_one_turn_each_in_a_step() {
+    let mut turn = started();
+    let limited = |next_key| Input::CallFailed {
+        failure: Failure { next_key, ..Failure::of(ErrorKind::RateLimit) },
+        message: "it rests".into(),
+        partial: None,
+    };
+    let two = NextKey::Other { of: 2 };
+    let switched = note(NoteKind::Info, "it rests; trying the next key");
+    let fallback = note(NoteKind::Warning, "it rests; trying the next fallback model");
+    for expected in [&switched, &fallback, &switched] {
+        let actions = turn.on(limited(two));
+        assert!(actions.contains(expected), "{actions:?}");
+    }
+    assert_eq!(turn.on(limited(two)).last(), Some(&Action::Finish(TurnEnd::Provider("it rests".into()))));
+    // A renewed login is no other key; the next step begins anew.
+    let mut turn = started();
+    for next_key in [NextKey::Renewed, two] {
+        assert!(turn.on(limited(next_key)).contains(&switched));
+    }
+    turn.on(Input::Replied(calls(&["a"])));
+    turn.on(finished(result("a")));
+    assert!(turn.on(limited(two)).contains(&switched));
 }

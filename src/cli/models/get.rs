@@ -55,6 +55,9 @@ pub(in crate::cli) async fn obtain(
         }
     };
     let file = crate::config::paths::expand_home(&name);
+    if name.starts_with(['/', '.', '~']) && !file.is_file() {
+        anyhow::bail!("no such file: {}", file.display());
+    }
     let name = if name.ends_with(".gguf") && file.is_file() {
         let kept = local.adopt(&file)?;
         writeln!(out, "{} is {}; the file stays where it is", kept.name, file.display())?;
@@ -88,7 +91,7 @@ pub(in crate::cli) async fn obtain(
 fn about(order: &Order) -> String {
     let licence = if order.licence.is_empty() { "licence not stated" } else { &order.licence };
     let size = if order.bytes > 0 { format::bytes(order.bytes) } else { "size not stated".into() };
-    let mut line = format!("{} · {size} · {licence} · from {}", order.title, order.host);
+    let mut line = format!("{} · {size} · {licence} · from {}", order.title, order.hosts());
     if let Some(rate) = order.speed {
         line.push_str(&format!(" · {} here", speed(rate)));
     }
@@ -200,10 +203,14 @@ fn progressed(progress: &Progress) -> String {
     match progress {
         Progress::Checking { done, of } => format!("checking what is here, {} %", done * 100 / (*of).max(1)),
         Progress::Loading { done, of, speed } => {
-            let left = of.saturating_sub(*done) as f64 / speed.max(1.0);
-            let left = format::clock((left * 1000.0) as u64);
             let percent = done * 100 / (*of).max(1);
-            format!("{percent} % of {} · {}/s · {left} left", format::bytes(*of), format::bytes(*speed as u64))
+            let size = format::bytes(*of);
+            if *speed < 1.0 {
+                return format!("{percent} % of {size}");
+            }
+            let left = of.saturating_sub(*done) as f64 / speed;
+            let left = format::clock((left * 1000.0) as u64);
+            format!("{percent} % of {size} · {}/s · {left} left", format::bytes(*speed as u64))
         }
         Progress::Trying { host, why } => format!("{host}: {why}; trying again"),
     }

@@ -1,5 +1,6 @@
 //! A profile as one file: what it is made of, without what lets others in.
 
+use super::copy::TOLD;
 use super::{sessions, tell_left};
 use crate::config::schema::{self, Found, Kind};
 use crate::config::{ConfigError, Paths, edit};
@@ -52,6 +53,8 @@ pub(super) async fn export(paths: &Paths, name: &str, file: &Path, out: &mut dyn
     for credential in CREDENTIALS.iter().filter(|name| paths.home.join(name).exists()) {
         pack.left.push(format!("{credential} (keys and logins)"));
     }
+    let others = TOLD.iter().filter(|(name, _)| !is_credential(name) && paths.home.join(name).exists());
+    pack.left.extend(others.map(|(name, what)| format!("{name} ({what})")));
     let count = sessions::export(paths, &mut pack).await?;
     let left = pack.finish()?;
     new.persist_noclobber(file).with_context(|| format!("could not write {}", file.display()))?;

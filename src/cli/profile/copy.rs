@@ -40,6 +40,15 @@ const OWN: &[&str] = &[
     "state-snapshots",
 ];
 
+/// What is not taken over, and told, because a person may miss it.
+pub(super) const TOLD: &[(&str, &str)] = &[
+    // Renewal tokens are good once: of two homes with the same login, one loses it.
+    ("auth.json", "keys and logins: sign in again with `hermes login`"),
+    ("mcp-tokens", "logins of MCP servers"),
+    ("models", "models of this computer: get them again with `hermes models get`"),
+    ("engines", "what serves them: it comes with the first model"),
+];
+
 /// Folders in folders that are followed.
 const DEEPEST: usize = 64;
 
@@ -62,13 +71,16 @@ pub(super) fn settings(from: &Path, to: &Path) -> Result<Vec<String>> {
     Ok(left)
 }
 
-/// Everything that is not [`OWN`]; returns what was left out.
+/// Everything that is neither [`OWN`] nor [`TOLD`]; returns what was left out.
 pub(super) fn everything(from: &Path, to: &Path) -> Result<Vec<String>> {
     let mut left = Vec::new();
-    let taken = |name: &str| !OWN.contains(&name) && !name.contains(".db");
+    let is_told = |name: &str| TOLD.iter().any(|(told, _)| *told == name);
+    let taken = |name: &str| !OWN.contains(&name) && !is_told(name) && !name.contains(".db");
     if from.is_dir() {
         folder(from, to, 0, &taken, &mut left)?;
     }
+    let told = TOLD.iter().filter(|(name, _)| from.join(name).symlink_metadata().is_ok());
+    left.extend(told.map(|(name, what)| format!("{name} ({what})")));
     Ok(left)
 }
 
@@ -141,6 +153,9 @@ mod tests {
             ".env",
             "SOUL.md",
             "auth.json",
+            "mcp-tokens/x.json",
+            "models/m.gguf",
+            "engines/e/bin",
             "memories/MEMORY.md",
             "memories/notes.md",
             "skills/a/SKILL.md",
@@ -178,9 +193,11 @@ mod tests {
         assert_eq!(fs::metadata(some.join(".env")).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_link(some.join("skills/a/near")).unwrap(), Path::new("SKILL.md"));
         assert_eq!(fs::read_to_string(some.join("skills/a/far")).unwrap(), "SOUL.md");
-        everything(&from, &all).unwrap();
+        let left = everything(&from, &all).unwrap();
+        let names: Vec<_> = left.iter().filter_map(|left| left.split(' ').next()).collect();
+        assert_eq!(names, ["auth.json", "mcp-tokens", "models", "engines"]);
         let mut wanted = settings.to_vec();
-        wanted.extend(["auth.json", "memories/notes.md", "plugins/p/run"]);
+        wanted.extend(["memories/notes.md", "plugins/p/run"]);
         wanted.sort_unstable();
         assert_eq!(below(&all), wanted);
         assert!(everything(&dir.path().join("nothing"), &all).unwrap().is_empty());

@@ -2,6 +2,7 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+use url::Url;
 
 /// Bytes of a request line; what is longer is no answer of a login.
 const LONGEST: usize = 16 * 1024;
@@ -31,11 +32,12 @@ impl Door {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the browser and gives the whole address that it came with.
+    /// Waits for the browser and gives the whole address that it came with. `is_ours` knows the state of the login: every page
+    /// that the person visits can knock here, and its word ends nothing.
     ///
     /// # Errors
     /// What the login's server says instead of a code.
-    pub async fn visited(&self) -> Result<String, String> {
+    pub async fn visited(&self, is_ours: impl Fn(&Url) -> bool) -> Result<String, String> {
         loop {
             let (mut stream, _) = self.listener.accept().await.map_err(|error| error.to_string())?;
             let mut request = Vec::new();
@@ -54,11 +56,15 @@ impl Door {
             }
             let text = String::from_utf8_lossy(&request);
             let target = text.split(' ').nth(1).unwrap_or_default().to_owned();
-            let ours = target.starts_with(PATH) && (target.contains("code=") || target.contains("error="));
-            let (status, words) = if ours {
-                ("200 OK", "Logged in. You can close this window and return to the terminal.")
-            } else {
-                ("404 Not Found", "Not found.")
+            let came = Url::parse(&format!("http://127.0.0.1:{}{target}", self.port)).ok();
+            let brings = |url: &Url| url.query_pairs().any(|(name, _)| name == "code" || name == "error");
+            let came = came.filter(|url| target.starts_with(PATH) && brings(url) && is_ours(url));
+            let refused = came.as_ref().and_then(refused);
+            let (status, words) = match (&came, &refused) {
+                (None, _) => ("404 Not Found", "Not found."),
+                (Some(_), Some(_)) => ("200 OK", "The login was refused. Return to the terminal to see why."),
+                // Whether the code is good is not known yet.
+                (Some(_), None) => ("200 OK", "You can close this window and return to the terminal."),
             };
             let page = format!("<!doctype html><meta charset=utf-8><title>Hermes</title><p>{words}</p>");
             let answer = format!(
@@ -68,16 +74,15 @@ impl Door {
             // The browser may be gone; what it brought counts.
             let _ = stream.write_all(answer.as_bytes()).await;
             let _ = stream.shutdown().await;
-            if ours {
-                return refused(&target).map_or_else(|| Ok(format!("http://127.0.0.1:{}{target}", self.port)), Err);
+            if let Some(url) = came {
+                return refused.map_or_else(|| Ok(url.into()), Err);
             }
         }
     }
 }
 
 /// What the login's server says instead of a code.
-fn refused(target: &str) -> Option<String> {
-    let url = url::Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
+fn refused(url: &Url) -> Option<String> {
     let find = |key: &str| url.query_pairs().find(|(name, _)| name == key).map(|(_, value)| value.into_owned());
     let error = find("error")?;
     let more = find("error_description").map(|words| format!(" ({words})")).unwrap_or_default();
@@ -91,7 +96,7 @@ mod tests {
     use super::*;
 
     async fn get(address: String) -> String {
-        let url = url::Url::parse(&address).unwrap();
+        let url = Url::parse(&address).unwrap();
         let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", url.port().unwrap())).await.unwrap();
         let request = format!("GET {}?{} HTTP/1.1\r\nhost: x\r\n\r\n", url.path(), url.query().unwrap_or_default());
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -106,13 +111,19 @@ mod tests {
         let address = door.address();
         let browser = async {
             assert!(get(address.replace(PATH, "/favicon.ico")).await.contains("404"));
-            assert!(get(format!("{address}?code=a%20b&state=s")).await.contains("Logged in"));
+            // Of another page.
+            for query in ["error=access_denied", "error=access_denied&state=t", "code=x", "code=x&state=t"] {
+                assert!(get(format!("{address}?{query}")).await.contains("404"), "{query}");
+            }
+            assert!(get(format!("{address}?code=a%20b&state=s")).await.contains("close this window"));
         };
-        let (found, ()) = tokio::join!(door.visited(), browser);
+        let is_ours = |url: &Url| url.query_pairs().any(|pair| pair == ("state".into(), "s".into()));
+        let (found, ()) = tokio::join!(door.visited(is_ours), browser);
         assert!(found.unwrap().ends_with("/callback?code=a%20b&state=s"));
-        let (found, _) =
-            tokio::join!(door.visited(), get(format!("{address}?error=access_denied&error_description=no%20way")));
+        let no = get(format!("{address}?error=access_denied&error_description=no%20way&state=s"));
+        let (found, page) = tokio::join!(door.visited(is_ours), no);
         assert_eq!(found.unwrap_err(), "the login was refused: access_denied (no way)");
+        assert!(page.contains("The login was refused"), "{page}");
     }
 
     #[tokio::test]

@@ -15,6 +15,8 @@ const KILLED: i32 = 9;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     Memory,
+    /// Somebody ended it by force; most often the system, which lacked memory.
+    Killed,
     /// The program uses instructions that this processor does not have.
     Instruction,
     /// It is too old for this kind of model.
@@ -76,8 +78,11 @@ pub fn of(log: &str, ended: Option<DaemonEnd>) -> Fault {
         "MemoryError",
         "Cannot allocate memory",
     ];
-    if has(&memory) || ended == Some(DaemonEnd::Signal(KILLED)) {
+    if has(&memory) {
         return Fault::Memory;
+    }
+    if ended == Some(DaemonEnd::Signal(KILLED)) {
+        return Fault::Killed;
     }
     if has(&["corrupted or incomplete", "invalid magic", "not within the file bounds", "failed to read magic"]) {
         return Fault::Damaged;
@@ -114,7 +119,7 @@ impl Fault {
 
     /// Whether a new try may succeed.
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Other(_) | Self::Port | Self::Hangs(_))
+        matches!(self, Self::Other(_) | Self::Port | Self::Hangs(_) | Self::Killed)
     }
 
     /// For the person: what happened and what to do.
@@ -124,6 +129,11 @@ impl Fault {
         match self {
             Self::Memory => format!(
                 "{name} does not fit into memory (it takes about {}){}",
+                crate::local::fetch::size(plan.memory),
+                smaller(plan)
+            ),
+            Self::Killed => format!(
+                "the engine of {name} was killed (signal 9). The system does that when memory runs out: {name} takes about {}{}",
                 crate::local::fetch::size(plan.memory),
                 smaller(plan)
             ),
@@ -162,7 +172,7 @@ mod tests {
         let table = [
             ("ggml_aligned_malloc: insufficient memory (attempted to allocate 9 MB)", None, Fault::Memory),
             ("x\nerror loading model: unable to allocate CPU buffer\nexiting", None, Fault::Memory),
-            ("", Some(DaemonEnd::Signal(9)), Fault::Memory),
+            ("", Some(DaemonEnd::Signal(9)), Fault::Killed),
             ("loading model\n", Some(DaemonEnd::Signal(4)), Fault::Instruction),
             (
                 "error loading model: unknown model architecture: 'qwen9'",

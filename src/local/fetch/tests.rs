@@ -178,7 +178,7 @@ async fn no_network_says_so_and_what_came_stays() {
     std::fs::create_dir_all(part.parent().unwrap()).unwrap();
     std::fs::write(&part, &file()[..1000]).unwrap();
     let said = get(&wanted).await.unwrap_err().to_string();
-    assert!(said.contains("What came so far stays") && said.contains("HTTPS_PROXY"), "{said}");
+    assert!(said.contains("goes on from where it stopped") && said.contains("HTTPS_PROXY"), "{said}");
     assert_eq!(std::fs::metadata(part).unwrap().len(), 1000);
 }
 

@@ -3,7 +3,7 @@
 
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
-use crate::protocol::{CallRow, Outcome, PERSONS};
+use crate::protocol::{CallRow, NAMED, Outcome, PERSONS};
 use crate::text::width::{pad, truncate_end, truncate_middle, width};
 use crate::text::wrap::{Joint, Wrap, wrap_into};
 use crate::text::{Ground, Line, Role, Row, Span, ansi, columns, diff, format, highlight};
@@ -177,7 +177,13 @@ fn result(tool: &ToolCell) -> (String, Role) {
         ToolState::Done(Outcome::Refused) => (format!("⊘ {}", or("refused")), Role::Bad),
         ToolState::Done(Outcome::Interrupted) => (format!("■ {}", or("stopped")), Role::Careful),
     };
-    if tool.repaired { (format!("{text} · repaired"), role) } else { (text, role) }
+    if tool.call_id.starts_with(NAMED) {
+        (format!("{text} · named in your prompt"), role)
+    } else if tool.repaired {
+        (format!("{text} · repaired"), role)
+    } else {
+        (text, role)
+    }
 }
 
 fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
