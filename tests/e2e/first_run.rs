@@ -1,6 +1,6 @@
 //! The card of a start without a model, up to the first answer.
 
-use crate::harness::{Home, Mock, Step, Term, UNTESTED};
+use crate::harness::{Home, Mock, Step, Term, UNTESTED, until};
 use std::os::unix::fs::PermissionsExt as _;
 
 /// A home without a model whose OpenRouter is this server.
@@ -83,11 +83,9 @@ fn a_refused_key_is_told_and_stored_all_the_same() {
     assert_eq!(env_file(&home), "# other keys\nMY_OTHER_KEY=stays\nOPENROUTER_API_KEY=sk-or-not-yet-active\n");
     term.send("\r").gone("Welcome");
     term.send("hello\r").wait("works by now");
-    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
-    assert!(
-        config.contains("# mine") && config.contains("skin: slate # quiet") && config.contains("mock-model"),
-        "{config}"
-    );
+    let config = || std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    until("the model is written", || config().contains("mock-model"));
+    assert!(config().contains("# mine") && config().contains("skin: slate # quiet"), "{}", config());
 }
 
 #[test]

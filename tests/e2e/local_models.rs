@@ -46,8 +46,9 @@ fn with_one_key_a_model_comes_answers_writes_a_file_and_is_found_again_after_a_k
     assert!(hub.asked().is_empty(), "nothing is fetched before the yes: {:?}", hub.asked());
     term.send("\r").gone("Welcome").wait(&format!("local:{MODEL}"));
     assert_eq!(std::fs::read(home.hermes().join(format!("models/{MODEL}.gguf"))).unwrap(), hub.file());
-    let config = std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
-    assert!(config.contains("provider: local") && config.contains(&format!("default: {MODEL}")), "{config}");
+    let config = || std::fs::read_to_string(home.hermes().join("config.yaml")).unwrap();
+    until("the model is written", || config().contains("provider: local"));
+    assert!(config().contains(&format!("default: {MODEL}")), "{}", config());
     assert!(served.started().is_empty(), "the first prompt starts the server");
     term.send("say it runs on this machine\r").wait("it runs on this machine");
     // The sidebar knows the server.

@@ -3,6 +3,7 @@
 use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term, UNTESTED};
 use serde_json::json;
+use std::time::Duration;
 
 /// Takes the server that was found on the card.
 fn choose(term: &mut Term, mock: &Mock) {
@@ -19,7 +20,9 @@ fn choose(term: &mut Term, mock: &Mock) {
 #[test]
 fn a_chosen_model_is_tested_once_and_what_it_does_is_shown() {
     let booked = call("book_room", json!({"room": "Blue", "people": 3, "screen": true}));
-    let steps = vec![Step::Calls(String::new(), vec![booked]), Step::Text("I am a model of a test".into())];
+    // What comes at once does not show that it streams.
+    let slow = Step::Slow("I am a model of a test".into(), Duration::from_millis(20));
+    let steps = vec![Step::Calls(String::new(), vec![booked]), slow];
     let mock = Mock::start(steps);
     let mut home = Home::empty();
     home.set("LM_BASE_URL", &format!("{}/v1", mock.url()));

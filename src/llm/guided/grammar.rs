@@ -104,9 +104,10 @@ fn any(fields: &[&Field]) -> String {
     let starts = (0..fields.len()).map(|at| {
         let mut one = String::new();
         for (index, field) in fields.iter().enumerate().skip(at) {
-            let _ = match index == at {
-                true => write!(one, "{}", pair(field, false)),
-                false => write!(one, " ({})?", pair(field, true)),
+            let _ = if index == at {
+                write!(one, "{}", pair(field, false))
+            } else {
+                write!(one, " ({})?", pair(field, true))
             };
         }
         one
