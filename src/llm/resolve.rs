@@ -254,7 +254,9 @@ fn build(config: &Config, env: Env<'_>, provider: &str, model: &str, entry: Entr
         let key = named.map_or("model.base_url".to_owned(), |(name, _)| format!("providers.{name}.base_url"));
         return Err(SetupError::NoBaseUrl { name: known.name.clone(), key });
     }
-    let known = if known.id == "custom" { by_host(&base).unwrap_or(known) } else { known };
+    // `local` with an address is a server of the person's own, as it was before models ran on this computer.
+    let own = known.served && !base.is_empty();
+    let known = if known.id == "custom" || own { by_host(&base).unwrap_or(custom()) } else { known };
     let id = named.map_or(known.id.as_str(), |(name, _)| name.as_str()).to_owned();
     let label =
         named.filter(|_| known.id == "custom").map_or(known.name.as_str(), |(name, _)| name.as_str()).to_owned();

@@ -255,3 +255,14 @@ fn a_login_is_as_good_as_a_key_and_goes_to_its_provider_only() {
     lab.providers.insert("lab".into(), entry);
     assert_eq!(resolve(&lab, &SignedIn("custom:lab"), None).unwrap().pool.as_deref(), Some("custom:lab"));
 }
+
+#[test]
+fn a_model_of_this_computer_has_no_address_unless_one_is_given() {
+    let here = resolve(&config("local", "m", ""), &env(&[]), None).unwrap();
+    assert!(here.is_served() && here.local, "{here:?}");
+    assert_eq!((here.provider.as_str(), here.model.as_str(), here.key.is_empty()), ("local", "m", true));
+    let own = resolve(&config("local", "m", "http://127.0.0.1:9/v1"), &env(&[]), None).unwrap();
+    assert_eq!((own.provider.as_str(), own.base_url.as_str()), ("custom", "http://127.0.0.1:9/v1"));
+    assert!(!own.is_served());
+    assert!(matches!(resolve(&config("local", "", ""), &env(&[]), None), Err(SetupError::NoModel { .. })));
+}
