@@ -177,6 +177,7 @@ pub fn words(ability: &Ability, provider: &str) -> Vec<String> {
 
 fn template(provider: &str) -> &'static str {
     match provider {
+        "local" => "From now on a grammar holds its calls.",
         "llamacpp" => "Start llama-server with --jinja, so that its chat template knows tools.",
         "ollama" => "Choose a model that `ollama show` lists with the capability tools.",
         "lmstudio" => "Choose a model that LM Studio marks as trained for tool use.",
