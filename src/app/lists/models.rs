@@ -176,7 +176,7 @@ pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
     let mut names = crate::llm::ready::pasteable();
     names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
     names.extend(model.config.providers.keys().cloned());
-    names.retain(|name| !name.is_empty() && name != "custom");
+    names.retain(|name| !name.is_empty() && name != "custom" && name != local_models::PROVIDER);
     names.sort();
     names.dedup();
     let item = |name: String| PickItem {
