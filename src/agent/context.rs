@@ -3,18 +3,23 @@
 //! Items only grow at the end, so each request extends the one before byte for byte. When the window runs out the
 //! oldest tool results shrink to one line each, in one sweep, so that the prefix changes rarely.
 
+use super::compaction::{self, lines};
 use crate::llm::message::Message;
-use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, ToolBody, ToolCall};
+use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SummaryBody, ToolBody, ToolCall};
 use crate::text::tokens;
 use crate::tools::builtin::tool_call::NAME as TOOL_CALL;
 use crate::tools::output::bound;
 use crate::tools::output::budget::level;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The newest tool results that pruning never touches.
 const KEEP_RESULTS: usize = 6;
 /// Results shorter than this are not worth pruning (as Python Hermes has it).
 const PRUNE_FROM: usize = 200;
+/// What stands for an entry that the person left out.
+const DROPPED: &str = "[the user left this out of the conversation]";
+/// What stands for a result that is sent again further down.
+const REPEATED: &str = "[Duplicate tool output — same content as a more recent call]";
 /// After a sweep the context fills at most this share of the limit, so that the next sweep is far away.
 const TARGET: f64 = 0.6;
 
@@ -27,6 +32,12 @@ pub struct Context {
     items: Vec<Item>,
     /// Tool results up to this item are reduced to one line.
     pruned_to: Option<ItemId>,
+    /// The newest entry at the last sweep: results up to it that a later one repeats are not sent twice.
+    swept_to: Option<ItemId>,
+    /// Entries that the person wants to be sent as they are, whatever a summary covers.
+    pinned: BTreeSet<ItemId>,
+    /// Entries that the person left out.
+    dropped: BTreeSet<ItemId>,
     /// Bytes that a result may have at most; set when even the newest ones do not fit.
     cap: Option<usize>,
 }
@@ -34,7 +45,7 @@ pub struct Context {
 impl Context {
     /// A context over past items, in order.
     pub fn new(items: Vec<Item>) -> Self {
-        Self { items, pruned_to: None, cap: None }
+        Self { items, ..Self::default() }
     }
 
     /// Other items of the same session; what was shrunk stays shrunk, so that the prefix of a request is the same.
@@ -52,34 +63,74 @@ impl Context {
         &self.items
     }
 
+    /// The summary that counts, with its entry; `None`: the model reads every entry.
+    pub fn summary(&self) -> Option<(ItemId, &SummaryBody)> {
+        let last = self.items.iter().rev().find_map(|item| match &item.body {
+            Body::Summary(summary) => Some((item.id, summary.as_ref())),
+            Body::User { .. } | Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
+        });
+        last.filter(|(_, summary)| !summary.text.is_empty())
+    }
+
+    /// What the person wants to be sent as it is, and what not.
+    pub fn choose(&mut self, pinned: BTreeSet<ItemId>, dropped: BTreeSet<ItemId>) {
+        (self.pinned, self.dropped) = (pinned, dropped);
+    }
+
+    /// Entries that are pinned, and entries that are left out.
+    pub fn chosen(&self) -> (&BTreeSet<ItemId>, &BTreeSet<ItemId>) {
+        (&self.pinned, &self.dropped)
+    }
+
+    /// Whether a step or one of its results is pinned.
+    fn is_pinned(&self, id: ItemId, body: &Body, results: &Results<'_>) -> bool {
+        let of_step =
+            |call: &ToolCall| results.get(&(id, call.id.as_str())).is_some_and(|(id, _)| self.pinned.contains(id));
+        self.pinned.contains(&id)
+            || matches!(body, Body::Assistant(step) if !self.pinned.is_empty() && step.calls.iter().any(of_step))
+    }
+
     /// The messages of the next request.
     pub fn messages(&self) -> Vec<Message> {
         let mut out: Vec<Message> = Vec::with_capacity(self.items.len());
         let results = self.results();
-        let mut at = 0;
-        while at < self.items.len() {
-            let item = &self.items[at];
-            at += 1;
+        let repeated = self.repeated();
+        let mut summary = self.summary().map(|(_, summary)| summary);
+        let covers = summary.cloned();
+        for item in &self.items {
+            if covers.as_ref().is_some_and(|summary| summary.covers(item.id)) {
+                if let Some(summary) = summary.take() {
+                    out.push(Message::User { text: compaction::message(summary), images: Vec::new() });
+                }
+                if !self.is_pinned(item.id, &item.body, &results) {
+                    continue;
+                }
+            }
             match &item.body {
+                Body::User { .. } if self.dropped.contains(&item.id) => {
+                    out.push(Message::User { text: DROPPED.to_owned(), images: Vec::new() });
+                }
                 Body::User { text, images, context, origin, gist: _ } => {
                     out.push(Message::User { text: framed(text, context, *origin), images: images.clone() });
                 }
                 Body::Assistant(body) => {
+                    let is_dropped = self.dropped.contains(&item.id);
                     out.push(Message::Assistant {
-                        text: body.text.clone(),
-                        reasoning: body.reasoning.clone(),
-                        calls: body.calls.iter().map(wrapped).collect(),
-                        opaque: body.opaque.clone(),
+                        text: if is_dropped { DROPPED.to_owned() } else { body.text.clone() },
+                        reasoning: if is_dropped { String::new() } else { body.reasoning.clone() },
+                        calls: body.calls.iter().map(|call| self.called(item.id, call, &results)).collect(),
+                        // Signed thoughts belong to the text that they led to.
+                        opaque: if is_dropped { Vec::new() } else { body.opaque.clone() },
                     });
                     let level = level_of(item.id, body, &results);
                     // Results follow in call order, whatever order they finished in; every call has one.
                     for call in &body.calls {
-                        out.push(self.result(item.id, call, &results, level));
+                        out.push(self.result(item.id, call, &results, &repeated, level));
                     }
                     out.extend(self.pictures(item.id, body, &results));
                 }
                 // Taken with their calls above; one without a call is an orphan that providers refuse.
-                Body::Tool(_) | Body::Note { .. } => {}
+                Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => {}
             }
         }
         out
@@ -91,7 +142,7 @@ impl Context {
         let mut names: Vec<&str> = Vec::new();
         for call in &body.calls {
             let Some((id, result)) = results.get(&(step, call.id.as_str())) else { continue };
-            if !result.images.is_empty() && self.pruned_to.is_none_or(|to| *id > to) {
+            if !result.images.is_empty() && !self.is_pruned(*id) && !self.dropped.contains(id) {
                 images.extend(result.images.iter().cloned());
                 names.push(&result.name);
             }
@@ -116,16 +167,53 @@ impl Context {
                         found.entry((*step, tool.call_id.as_str())).or_insert((item.id, tool));
                     }
                 }
-                Body::User { .. } | Body::Note { .. } => {}
+                Body::User { .. } | Body::Summary(_) | Body::Note { .. } => {}
             }
         }
         found
     }
 
-    fn result(&self, step: ItemId, call: &ToolCall, results: &Results<'_>, level: usize) -> Message {
+    /// A call as the model wrote it; the arguments of an old one keep the head of each text.
+    fn called(&self, step: ItemId, call: &ToolCall, results: &Results<'_>) -> ToolCall {
+        let mut call = wrapped(call);
+        let is_old = results.get(&(step, call.id.as_str())).is_some_and(|(id, _)| self.is_pruned(*id));
+        if is_old && let Some(short) = lines::short_args(&call.args) {
+            call.args = short;
+        }
+        call
+    }
+
+    fn is_pruned(&self, id: ItemId) -> bool {
+        self.pruned_to.is_some_and(|to| id <= to) && !self.pinned.contains(&id)
+    }
+
+    /// Results that a later one repeats word for word.
+    fn repeated(&self) -> BTreeSet<ItemId> {
+        let Some(to) = self.swept_to else { return BTreeSet::new() };
+        let mut seen: HashMap<&str, ItemId> = HashMap::new();
+        let swept = self.items.iter().rev().skip_while(|item| item.id > to);
+        let mut repeated = BTreeSet::new();
+        for item in swept {
+            let Body::Tool(body) = &item.body else { continue };
+            let repeats = body.content.len() >= PRUNE_FROM && seen.insert(&body.content, item.id).is_some();
+            if repeats && !self.pinned.contains(&item.id) {
+                repeated.insert(item.id);
+            }
+        }
+        repeated
+    }
+
+    fn result(
+        &self,
+        step: ItemId,
+        call: &ToolCall,
+        results: &Results<'_>,
+        repeated: &BTreeSet<ItemId>,
+        level: usize,
+    ) -> Message {
         let (content, failed) = match results.get(&(step, call.id.as_str())) {
             Some((id, ToolBody { content, outcome, large, .. })) => {
-                let pruned = self.pruned_to.is_some_and(|to| *id <= to) && content.len() > PRUNE_FROM;
+                let pruned = self.is_pruned(*id) && content.len() > PRUNE_FROM;
                 let content = match large {
                     Some(large) if content.len() > level => {
                         &bound::shorten(content, level, content.chars().count(), &large.whole)
@@ -133,7 +221,9 @@ impl Context {
                     Some(_) | None => content,
                 };
                 let text = match self.cap {
-                    _ if pruned => one_line(call, content, *outcome),
+                    _ if self.dropped.contains(id) => DROPPED.to_owned(),
+                    _ if repeated.contains(id) => REPEATED.to_owned(),
+                    _ if pruned => lines::line(&call.name, &call.args, content),
                     Some(cap) if content.len() > cap => head_and_tail(content, cap),
                     Some(_) | None => content.clone(),
                 };
@@ -146,28 +236,34 @@ impl Context {
 
     /// Tokens of the items, estimated.
     pub fn estimate(&self) -> u64 {
-        self.items.iter().map(|item| self.item_tokens(item)).sum()
+        let summary = self.summary().map(|(_, summary)| summary);
+        let covered =
+            |item: &Item| summary.is_some_and(|summary| summary.covers(item.id)) && !self.pinned.contains(&item.id);
+        let said = summary.map_or(0, |summary| tokens::of(compaction::message(summary).len()));
+        said + self.items.iter().filter(|item| !covered(item)).map(|item| self.tokens_of(item)).sum::<u64>()
     }
 
     /// Tokens of the items after this one, estimated.
     pub fn estimate_after(&self, id: ItemId) -> u64 {
-        self.items.iter().rev().take_while(|item| item.id > id).map(|item| self.item_tokens(item)).sum()
+        self.items.iter().rev().take_while(|item| item.id > id).map(|item| self.tokens_of(item)).sum()
     }
 
-    fn item_tokens(&self, item: &Item) -> u64 {
+    /// Tokens of an entry as it is sent, estimated; what a summary stands for is not left out.
+    pub fn tokens_of(&self, item: &Item) -> u64 {
         let chars = match &item.body {
+            _ if self.dropped.contains(&item.id) => DROPPED.len(),
             Body::User { text, images, context, .. } => {
                 text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
             }
             Body::Assistant(body) => {
                 body.text.len() + body.calls.iter().map(|c| c.name.len() + c.args.len()).sum::<usize>()
             }
-            Body::Tool(body) if !body.images.is_empty() && self.pruned_to.is_none_or(|to| item.id > to) => {
+            Body::Tool(body) if !body.images.is_empty() && !self.is_pruned(item.id) => {
                 body.content.len() + body.images.len() * tokens::IMAGE * tokens::BYTES
             }
-            Body::Tool(body) if self.pruned_to.is_some_and(|to| item.id <= to) => body.content.len().min(PRUNE_FROM),
+            Body::Tool(body) if self.is_pruned(item.id) => body.content.len().min(PRUNE_FROM),
             Body::Tool(body) => body.content.len().min(self.cap.unwrap_or(usize::MAX)),
-            Body::Note { .. } => 0,
+            Body::Summary(_) | Body::Note { .. } => 0,
         };
         tokens::of(chars)
     }
@@ -179,6 +275,7 @@ impl Context {
         let results: Vec<ItemId> =
             self.items.iter().filter(|i| matches!(i.body, Body::Tool(_))).map(|i| i.id).collect();
         let before = self.pruned_to;
+        self.swept_to = self.items.last().map(|item| item.id);
         let candidates = results.len().saturating_sub(KEEP_RESULTS);
         for id in &results[..candidates] {
             if before.is_some_and(|to| *id <= to) {
@@ -199,7 +296,7 @@ impl Context {
         let cap = before.map_or(tight, |cap| cap.min(tight)).max(PRUNE_FROM * 2);
         let longest = self.items.iter().filter_map(|item| match &item.body {
             Body::Tool(tool) => Some(tool.content.len()),
-            Body::User { .. } | Body::Assistant(_) | Body::Note { .. } => None,
+            Body::User { .. } | Body::Assistant(_) | Body::Summary(_) | Body::Note { .. } => None,
         });
         if longest.max().unwrap_or(0) <= cap || before == Some(cap) {
             return false;
@@ -247,17 +344,6 @@ fn head_and_tail(content: &str, cap: usize) -> String {
     let tail = content.ceil_char_boundary(content.len() - cap / 2);
     let (start, end) = (&content[..head], &content[tail..]);
     format!("{start}\n[{} bytes left out: they do not fit the model's window]\n{end}", tail - head)
-}
-
-/// What is left of a pruned result.
-fn one_line(call: &ToolCall, content: &str, outcome: Outcome) -> String {
-    let target: String = call.args.chars().take(120).collect();
-    let how = if outcome == Outcome::Ok { "ok" } else { "failed" };
-    format!(
-        "[old result left out to save room: {} {target} → {how}, {} characters; call again if needed]",
-        call.name,
-        content.len()
-    )
 }
 
 #[cfg(test)]

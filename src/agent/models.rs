@@ -1,6 +1,7 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
 use crate::accounts::{Accounts, Known};
+use crate::config::AuxiliaryModel;
 use crate::config::SmallProfile;
 use crate::config::load::Loaded;
 use crate::config::paths::Paths;
@@ -110,10 +111,18 @@ impl Models {
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
     pub fn auto_approver(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+        self.auxiliary(&self.loaded.config.auxiliary.approval, choice)
+    }
+
+    /// The model that writes summaries: `auxiliary.compression`, else the chosen one.
+    pub fn summarizer(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+        self.auxiliary(&self.loaded.config.auxiliary.compression, choice)
+    }
+
+    fn auxiliary(&self, own: &AuxiliaryModel, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));
         }
-        let own = &self.loaded.config.auxiliary.approval;
         let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice)?;
         let info = self.info(&endpoint);
         Ok(self.connect(endpoint, info))

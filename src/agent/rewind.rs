@@ -161,7 +161,7 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
                 }
                 (Who::Tool, &tool.view.target)
             }
-            Body::Note { .. } => continue,
+            Body::Summary(_) | Body::Note { .. } => continue,
         };
         if preview.left_out.len() < SHOWN && !text.trim().is_empty() {
             preview.left_out.push(LeftOut { who, text: line(text) });
@@ -180,7 +180,23 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
 
 /// What was said and done: notes for the person don't count.
 pub fn entries(items: &[Item]) -> usize {
-    items.iter().filter(|item| !matches!(item.body, Body::Note { .. })).count()
+    entries_of(items.iter())
+}
+
+/// The same of any items.
+pub fn entries_of<'a>(items: impl Iterator<Item = &'a Item>) -> usize {
+    items.filter(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. })).count()
+}
+
+/// An entry on one line, with its number; `None` for one without text.
+pub fn left_out(item: &Item) -> Option<LeftOut> {
+    let (who, text) = match &item.body {
+        Body::User { text, .. } => (Who::Person, line(text)),
+        Body::Assistant(body) => (Who::Model, line(&body.text)),
+        Body::Tool(tool) => (Who::Tool, line(&format!("{} {} {}", tool.name, tool.view.target, tool.view.summary))),
+        Body::Summary(_) | Body::Note { .. } => return None,
+    };
+    (!text.is_empty()).then(|| LeftOut { who, text: format!("#{} {text}", item.id.0) })
 }
 
 /// The whole command of a call: its short form leaves out redirections, which are what changes files.
@@ -205,7 +221,7 @@ fn prompt_text(item: &Item) -> String {
             crate::text::format::plural(images.len() as u64, "image", "images")
         }
         Body::User { text, .. } => line(text),
-        Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => String::new(),
+        Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => String::new(),
     }
 }
 
@@ -232,7 +248,7 @@ pub fn plan(items: &[Item]) -> Option<Vec<Todo>> {
 pub fn prompt(item: &Item, items: Vec<Item>) -> Rewound {
     let prompt = match &item.body {
         Body::User { text, images, .. } => Some((text.clone(), images.clone())),
-        Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
+        Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
     };
     Rewound { items, prompt, taken: None }
 }

@@ -7,6 +7,7 @@ mod actions;
 mod agent_requests;
 mod calls;
 mod channels;
+mod compaction;
 mod hooks;
 mod place;
 mod policy;
@@ -18,6 +19,7 @@ mod session;
 mod tests;
 mod tools;
 
+use super::compaction::writer::{Unwritten, Written};
 use super::handle::{AgentHandle, AgentRequest};
 use super::models::Models;
 use super::outbox::Outbox;
@@ -94,6 +96,7 @@ enum Happened {
     SaveStream,
     Process(Notice),
     Model(ModelAnswer),
+    Compacted(Result<Written, Unwritten>),
     PluginNotice(crate::plugins::PluginNotice),
 }
 
@@ -197,6 +200,8 @@ pub struct Runner {
     asked_tools: HashMap<ApprovalId, String>,
     /// The history of files was tidied in this run.
     swept: bool,
+    /// The summary that is being written.
+    compacting: Option<compaction::Compacting>,
 }
 
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
@@ -313,6 +318,7 @@ impl Runner {
             trouble: None,
             leaving: false,
             swept: false,
+            compacting: None,
         }
     }
 
@@ -355,6 +361,7 @@ impl Runner {
                 Happened::SaveStream => self.save_stream(),
                 Happened::Process(notice) => self.process_notice(notice).await,
                 Happened::Model(answer) => self.answered(answer).await,
+                Happened::Compacted(written) => self.compacted(written).await,
                 Happened::PluginNotice(notice) => self.on_plugin_notice(notice).await,
             }
         }
@@ -392,6 +399,7 @@ impl Runner {
             Some(notice) = self.plugin_notices.recv() => Happened::PluginNotice(notice),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
             Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
+            written = compaction::answer(&mut self.compacting) => Happened::Compacted(written),
         }
     }
 
@@ -420,6 +428,7 @@ impl Runner {
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,
+            AgentCommand::Compact(order) => self.compact_order(order).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

@@ -4,7 +4,7 @@
 use crate::config::{Loaded, Paths, dotenv};
 use crate::exec::keeps_back;
 use crate::policy::redact::{RedactKind, Secrets};
-use crate::protocol::{Body, FileDiff, ToolBody, ToolCall, ToolView};
+use crate::protocol::{Body, FileDiff, SummaryBody, ToolBody, ToolCall, ToolView};
 use crate::tools::file::encoding::Encoding;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -195,6 +195,10 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
             if let Some(large) = large {
                 mask(&mut large.whole);
             }
+        }
+        Body::Summary(summary) => {
+            let SummaryBody { text, state, focus, .. } = summary.as_mut();
+            [text, state, focus].into_iter().for_each(mask);
         }
         Body::Note { text, .. } => mask(text),
     }

@@ -157,6 +157,7 @@ actions! {
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextReport "context" Session "What fills the context window" => "context" [], "";
+    Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";

@@ -257,6 +257,11 @@ impl Talk {
             }
             // The prompt that follows says that the turn is over.
             AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => {}
+            AgentEvent::Compacting(begun) if begun => self.row("[compacting the conversation]"),
+            AgentEvent::Compacting(_) => {}
+            AgentEvent::ItemFinished(Item { body: Body::Summary(summary), .. }) => {
+                self.row(&format!("[{}]", summary.line()))
+            }
             AgentEvent::ItemFinished(Item { body: Body::Note { text, .. }, .. }) => self.row(&format!("[{text}]")),
             AgentEvent::ApprovalRequested(approval) => self.ask(Asked::Approval(approval)),
             AgentEvent::ApprovalFound { id, targets, payloads } => self.found(id, targets, payloads),
@@ -306,6 +311,7 @@ impl Talk {
             | AgentEvent::ToolProcess { .. }
             | AgentEvent::Previewed { .. }
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::SummaryRead { .. }
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)

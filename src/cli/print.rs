@@ -219,6 +219,8 @@ impl Report {
             | AgentEvent::PlanChanged(_)
             | AgentEvent::PolicyChanged(_)
             | AgentEvent::Waiting { .. }
+            | AgentEvent::Compacting(_)
+            | AgentEvent::SummaryRead { .. }
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),
@@ -233,6 +235,9 @@ impl Report {
             // What ended the turn early.
             Body::Note { kind: NoteKind::Warning, text } => {
                 writeln!(io::stderr(), "hermes: {text}").ok();
+            }
+            Body::Summary(summary) => {
+                return self.line(json!({ "type": "compaction", "text": summary.line(), "summary": summary.text }));
             }
             Body::User { .. } | Body::Note { .. } => {}
         }

@@ -300,9 +300,10 @@ impl SandboxMode {
 #[serde(default)]
 pub struct AuxiliaryConfig {
     pub approval: AuxiliaryModel,
+    pub compression: AuxiliaryModel,
 }
 
-/// `auxiliary.approval`: the model of auto mode.
+/// `auxiliary.approval`, the model of auto mode; `auxiliary.compression`, the one that writes summaries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuxiliaryModel {

@@ -1,6 +1,6 @@
 //! Orders to the agent of a session.
 
-use super::{ApprovalId, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId};
+use super::{ApprovalId, CompactOrder, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId};
 use serde::{Deserialize, Serialize};
 
 /// Orders to the agent.
@@ -38,6 +38,8 @@ pub enum AgentCommand {
     Rewind(RewindOrder),
     /// Takes the last rewind back, while nothing was said since.
     Redo,
+    /// Compacts the conversation, or changes or undoes that.
+    Compact(CompactOrder),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).

@@ -1,8 +1,8 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, Effort, Image, Item, Mode, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId,
-    RewindOrder, Rewound, SessionId, Target, Todo, UnavailableBackend, Usage,
+    Approval, ApprovalId, Effort, Image, Item, LeftOut, Mode, Payload, PolicyChange, Preview, ProcessId, Question,
+    QuestionId, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,14 @@ pub enum AgentEvent {
     Waiting {
         what: String,
     },
+    /// The summary that counts, and the start of what it stands for.
+    SummaryRead {
+        edit: bool,
+        summary: Box<SummaryBody>,
+        left: Vec<LeftOut>,
+    },
+    /// The conversation is being compacted, or (`false`) no longer.
+    Compacting(bool),
     /// Durable. Replaces whatever was streamed for it.
     ItemFinished(Item),
     /// Partial text of a broken stream was given up or will be continued.

@@ -1,5 +1,6 @@
 //! Items: what the agent writes, the store keeps and every watcher shows.
 
+use super::SummaryBody;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,7 @@ pub enum Body {
     },
     Assistant(AssistantBody),
     Tool(ToolBody),
+    Summary(Box<SummaryBody>),
     /// For the person only; never sent to the model.
     Note {
         kind: NoteKind,
@@ -294,6 +296,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Both together. A sum without a known price stays without one.
+    #[must_use]
+    pub fn plus(&self, more: &Self) -> Self {
+        Self {
+            input: self.input + more.input,
+            cached: self.cached + more.cached,
+            cache_write: self.cache_write + more.cache_write,
+            output: self.output + more.output,
+            reasoning: self.reasoning + more.reasoning,
+            cost: self.cost.zip(more.cost).map(|(a, b)| a + b),
+        }
+    }
+
     /// What came after `before`. A sum without a known price stays without one.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {

@@ -13,6 +13,7 @@ mod mode;
 mod question;
 mod rewind;
 mod session;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -35,6 +36,7 @@ pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 pub use session::{PolicyChange, ProcessId, UnavailableBackend};
+pub use summary::{CompactOrder, SummaryBody, SummaryBy};
 pub use window::{
     SessionState, Waiting, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest, WindowSays, WindowSession,
     WindowStatus,

@@ -53,7 +53,7 @@ impl Parts {
                     let target: String = body.view.target.split_whitespace().collect::<Vec<_>>().join(" ");
                     parts.each.push((body.content.len(), format!("{} {target}", body.name)));
                 }
-                Body::Note { .. } => {}
+                Body::Summary(_) | Body::Note { .. } => {}
             }
         }
         parts.each.sort_by_key(|(size, _)| std::cmp::Reverse(*size));

@@ -3,6 +3,7 @@
 use super::actor::{self, Order, Shared};
 use super::db::Db;
 use super::error::StoreError;
+use super::filter::Filter;
 use super::{
     Imported, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats, StoreJob,
     StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
@@ -276,10 +277,22 @@ impl Store {
         .await
     }
 
-    /// Hits in what was said and done, best first.
+    /// Hits in what was said and done, best first; words like `role:tool` narrow it ([`Filter::read`]).
     pub async fn search(&self, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
-        let (query, here) = (query.to_owned(), here.map(str::to_owned));
-        self.ask(move |db| search::hits(db, &query, here.as_deref(), limit)).await
+        let (query, filter) = Filter::read(query, here);
+        self.hits(&query, filter, limit).await
+    }
+
+    /// Hits that a filter holds for, best first.
+    pub async fn hits(&self, query: &str, filter: Filter, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+        let query = query.to_owned();
+        self.ask(move |db| search::hits(db, &query, &filter, limit)).await
+    }
+
+    /// The item of a session, whatever was rewound.
+    pub async fn item(&self, session: &SessionId, item: ItemId) -> Result<Option<Item>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| items::one(db, &session, item)).await
     }
 
     /// Deletes a session with all that belongs to it; `false` when there was none.

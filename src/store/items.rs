@@ -5,7 +5,7 @@ use super::error::{StoreError, is_damage};
 use super::query::has_cjk;
 use super::{Page, journal, sessions};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
-use rusqlite::{Connection, Row, Transaction};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 
 /// Characters of the first prompt that lists show.
 const PREVIEW_CHARS: usize = 200;
@@ -33,7 +33,7 @@ pub(super) fn append(db: &mut Db, session: &SessionId, items: &[Item]) -> Result
 
 /// Whether these items end the answer that streams: notes may come in the middle of it.
 fn ends_stream(items: &[Item]) -> bool {
-    items.iter().any(|item| !matches!(item.body, Body::Note { .. }))
+    items.iter().any(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. }))
 }
 
 /// The same inside a transaction. A session that nobody created gets a row without folder and model.
@@ -62,6 +62,7 @@ pub(super) fn append_in(tx: &Transaction<'_>, session: &SessionId, items: &[Item
         match &item.body {
             Body::User { text, origin: Origin::Person, .. } if preview.is_empty() => preview = preview_of(text),
             Body::Assistant(body) => add(&mut usage, body.usage.as_ref()),
+            Body::Summary(body) => add(&mut usage, body.usage.as_ref()),
             _ => {}
         }
     }
@@ -112,6 +113,7 @@ pub(super) fn role(body: &Body) -> &'static str {
         Body::User { .. } => "user",
         Body::Assistant(_) => "assistant",
         Body::Tool(_) => "tool",
+        Body::Summary(_) => "summary",
         Body::Note { .. } => "note",
     }
 }
@@ -160,6 +162,16 @@ pub(super) fn page(conn: &Connection, key: i64, before: ItemId, limit: usize) ->
     items.truncate(limit);
     items.reverse();
     Ok(Page { items, more, skipped })
+}
+
+/// One item of a session, whatever was rewound.
+pub(super) fn one(db: &Db, session: &SessionId, item: ItemId) -> Result<Option<Item>, StoreError> {
+    db.read("read the entry", |conn| {
+        let sql =
+            format!("SELECT {COLUMNS} FROM items WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND id = ?2");
+        let found = conn.prepare_cached(&sql)?.query_row((&session.0, item.0), |row| Ok(decode(row))).optional()?;
+        Ok(found.flatten())
+    })
 }
 
 /// All items from one on, in time order.

@@ -9,6 +9,7 @@ mod db;
 mod drafts;
 mod durability;
 mod error;
+pub mod filter;
 mod handle;
 mod index;
 mod items;

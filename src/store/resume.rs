@@ -70,7 +70,7 @@ fn read(
     let page = items::page(conn, key, ItemId(i64::MAX), limit)?;
     let partial = live::partial(conn, key)?.and_then(|item| match item.body {
         Body::Assistant(body) => Some((body.text, body.reasoning)),
-        Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
+        Body::User { .. } | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
     });
     Ok(Some(Opening {
         meta,
@@ -191,7 +191,7 @@ fn dangling(conn: &Connection, key: i64) -> rusqlite::Result<(u32, Vec<ToolCall>
                 });
                 return Ok((item.turn, calls));
             }
-            Body::User { .. } | Body::Note { .. } => {}
+            Body::User { .. } | Body::Summary(_) | Body::Note { .. } => {}
         }
     }
     Ok((0, Vec::new()))

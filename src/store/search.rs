@@ -2,6 +2,7 @@
 
 use super::db::Db;
 use super::error::{StoreError, is_damage};
+use super::filter::Filter;
 use super::query::{self, Substrings};
 use super::sessions::{self, like_escaped};
 use super::{SearchHit, SessionRow, index};
@@ -45,22 +46,31 @@ impl Ask {
 }
 
 /// Hits, best first; newest first where substrings are scanned for.
-pub(super) fn hits(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+pub(super) fn hits(db: &mut Db, query: &str, filter: &Filter, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
     let find = |conn: &Connection, ask: &Ask| {
-        let found = find(conn, ask, here, limit)?;
+        let found = find(conn, ask, filter, limit)?;
         found.into_iter().map(|hit| with_session(conn, ask, hit)).collect()
     };
     run(db, query, false, find)
 }
 
-/// Sessions whose name holds the query, then those with hits, each with its best one as the snippet.
+/// Sessions whose name holds the query, then those with hits, each with its best one as the snippet. Words like `role:tool`
+/// narrow it.
 pub(super) fn list(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
+    let (query, filter) = Filter::read(query, here);
     let trimmed = query.trim();
-    let mut rows = db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?;
-    let found: Vec<SessionRow> = run(db, query, true, |conn, ask| {
+    if trimmed.is_empty() {
+        return db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit));
+    }
+    let is_narrow = filter != Filter::here(here);
+    let mut rows = match is_narrow {
+        true => Vec::new(),
+        false => db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?,
+    };
+    let found: Vec<SessionRow> = run(db, &query, true, |conn, ask| {
         let mut seen = HashSet::new();
         let mut best = Vec::new();
-        for hit in find(conn, ask, here, LIST_HITS.max(limit))? {
+        for hit in find(conn, ask, &filter, LIST_HITS.max(limit))? {
             if best.len() < limit && seen.insert(hit.session) {
                 best.push(with_session(conn, ask, hit)?.session);
             }
@@ -106,12 +116,12 @@ fn run<T>(
     }
 }
 
-fn find(conn: &Connection, ask: &Ask, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<Found>> {
+fn find(conn: &Connection, ask: &Ask, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<Found>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     match ask {
-        Ask::Words(fts) => ranked(conn, "item_words", fts, here, limit),
-        Ask::Trigrams(fts, _) => ranked(conn, "item_trigrams", fts, here, limit),
-        Ask::Scan(substrings) => scanned(conn, substrings, here, limit),
+        Ask::Words(fts) => ranked(conn, "item_words", fts, filter, limit),
+        Ask::Trigrams(fts, _) => ranked(conn, "item_trigrams", fts, filter, limit),
+        Ask::Scan(substrings) => scanned(conn, substrings, filter, limit),
     }
 }
 
@@ -121,32 +131,37 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
     Ok(Found { key: row.get(0)?, session: row.get(1)?, item: ItemId(row.get(2)?), role: row.get(3)?, at: row.get(4)? })
 }
 
-fn ranked(conn: &Connection, table: &str, fts: &str, here: Option<&str>, limit: i64) -> rusqlite::Result<Vec<Found>> {
-    // Without a folder the index itself keeps the best, and only those are joined.
-    let sql = if here.is_none() {
+fn ranked(conn: &Connection, table: &str, fts: &str, filter: &Filter, limit: i64) -> rusqlite::Result<Vec<Found>> {
+    let (conditions, more) = filter.conditions(3);
+    // Without a filter the index itself keeps the best, and only those are joined.
+    let sql = if filter.is_empty() {
         format!(
             "SELECT {FOUND} FROM (SELECT rowid AS hit, rank AS score FROM {table} WHERE {table} MATCH ?1
-               ORDER BY rank LIMIT ?2) JOIN items i ON i.key = hit WHERE ?3 IS NULL ORDER BY score, i.key DESC"
+               ORDER BY rank LIMIT ?2) JOIN items i ON i.key = hit ORDER BY score, i.key DESC"
         )
     } else {
         format!(
             "SELECT {FOUND} FROM {table} JOIN items i ON i.key = {table}.rowid JOIN sessions s ON s.key = i.session
-             WHERE {table} MATCH ?1 AND s.cwd = ?3 ORDER BY {table}.rank, i.key DESC LIMIT ?2"
+             WHERE {table} MATCH ?1 AND {conditions} ORDER BY {table}.rank, i.key DESC LIMIT ?2"
         )
     };
-    conn.prepare_cached(&sql)?.query_map((fts, limit, here), found)?.collect()
+    let mut values: Vec<&dyn ToSql> = vec![&fts, &limit];
+    values.extend(more.iter().map(|value| value.as_ref()));
+    conn.prepare_cached(&sql)?.query_map(values.as_slice(), found)?.collect()
 }
 
-fn scanned(conn: &Connection, substrings: &Substrings, here: Option<&str>, limit: i64) -> rusqlite::Result<Vec<Found>> {
+fn scanned(conn: &Connection, substrings: &Substrings, filter: &Filter, limit: i64) -> rusqlite::Result<Vec<Found>> {
     let patterns: Vec<String> = substrings.words.iter().map(|word| format!("%{}%", like_escaped(word))).collect();
-    let tests: Vec<String> = (3..patterns.len() + 3).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
+    let tests: Vec<String> = (2..patterns.len() + 2).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
+    let (conditions, more) = filter.conditions(2 + patterns.len());
     let sql = format!(
         "SELECT {FOUND} FROM item_text_cjk t JOIN items i ON i.key = t.key JOIN sessions s ON s.key = i.session
-         WHERE (?2 IS NULL OR s.cwd = ?2) AND ({}) ORDER BY i.key DESC LIMIT ?1",
+         WHERE {conditions} AND ({}) ORDER BY i.key DESC LIMIT ?1",
         tests.join(if substrings.any { " OR " } else { " AND " })
     );
-    let mut values: Vec<&dyn ToSql> = vec![&limit, &here];
+    let mut values: Vec<&dyn ToSql> = vec![&limit];
     values.extend(patterns.iter().map(|pattern| pattern as &dyn ToSql));
+    values.extend(more.iter().map(|value| value.as_ref()));
     conn.prepare(&sql)?.query_map(values.as_slice(), found)?.collect()
 }
 

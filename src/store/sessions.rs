@@ -2,6 +2,7 @@
 
 use super::db::Db;
 use super::error::StoreError;
+use super::filter::Filter;
 use super::{NewSession, SessionMeta, SessionRow, index, title};
 use crate::protocol::{ItemId, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
@@ -159,6 +160,24 @@ pub(super) fn named(
     let pattern = format!("%{}%", like_escaped(text));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     conn.prepare_cached(&sql)?.query_map((pattern, here, limit), row)?.collect()
+}
+
+/// Sessions that a filter holds for, newest first.
+pub(super) fn fitting(conn: &Connection, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+    let (conditions, more) = filter.conditions(2);
+    // The items are looked at only where a condition is about them.
+    let about_items = conditions.contains("i.");
+    let fits = match about_items {
+        true => format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {conditions})"),
+        false => conditions,
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {fits} ORDER BY s.updated_at DESC, s.key DESC LIMIT ?1"
+    );
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut values: Vec<&dyn rusqlite::ToSql> = vec![&limit];
+    values.extend(more.iter().map(|value| value.as_ref()));
+    conn.prepare(&sql)?.query_map(values.as_slice(), row)?.collect()
 }
 
 /// The text with the wildcards of `LIKE` escaped by a backslash.

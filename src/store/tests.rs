@@ -63,6 +63,7 @@ fn words(items: &[Item]) -> Vec<String> {
         Body::User { text, .. } => format!("user {text}"),
         Body::Assistant(body) => format!("assistant {}", body.text),
         Body::Tool(body) => format!("tool {} {:?}", body.call_id, body.outcome),
+        Body::Summary(summary) => format!("summary {}", summary.text),
         Body::Note { kind, .. } => format!("note {kind:?}"),
     };
     items.iter().map(word).collect()

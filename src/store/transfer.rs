@@ -28,7 +28,7 @@ fn one(tx: &Transaction<'_>, new: &NewSession, items: &[Item]) -> rusqlite::Resu
         return Ok(Imported::New(items.len()));
     };
     let mut there = items::from(tx, key, ItemId(0))?.items;
-    there.retain(|item| !matches!(item.body, Body::Note { .. }));
+    there.retain(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. }));
     let same = there.iter().zip(items).take_while(|(old, new)| is_same(&old.body, &new.body)).count();
     if same == items.len() {
         return Ok(Imported::Same);

@@ -5,6 +5,7 @@ pub mod patch;
 pub mod process;
 pub mod read_file;
 pub mod search_files;
+pub mod session_search;
 pub mod terminal;
 pub mod todo;
 pub mod tool_call;

@@ -6,7 +6,8 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    clarify, patch, process, read_file, search_files, terminal, todo, tool_call, tool_describe, tool_search, write_file,
+    clarify, patch, process, read_file, search_files, session_search, terminal, todo, tool_call, tool_describe,
+    tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
@@ -32,6 +33,7 @@ fn builtin() -> Vec<(&'static str, Build)> {
         (process::NAME, || Ok(process::process())),
         (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),
         (search_files::NAME, || Ok(Arc::new(search_files::SearchFiles))),
+        (session_search::NAME, || Ok(Arc::new(session_search::SessionSearch))),
         (terminal::NAME, || Ok(terminal::terminal())),
         (todo::NAME, || Ok(Arc::new(todo::TodoTool))),
         (tool_call::NAME, || Ok(Arc::new(tool_call::ToolCall))),

@@ -281,6 +281,8 @@ pub struct ToolCtx {
     pub cancel: CancellationToken,
     /// Keeps files as they were before this call changes them; `None` where there is no session to go back in.
     pub history: Option<super::file::history::FileHistory>,
+    /// Past sessions and this one; `None` where nothing is stored.
+    pub sessions: Option<crate::store::Store>,
     /// Folder for spill files of this session.
     pub spill: PathBuf,
     /// What the results of this step may take together.

@@ -110,6 +110,7 @@ impl Bench {
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
             history: None,
+            sessions: None,
             spill: self.dir.path().join("spill"),
             room: self.room,
         }

@@ -32,7 +32,15 @@ pub fn since(now: i64, start: i64) -> u64 {
 
 /// What the running turn does now, for the row under the conversation; `None` when idle.
 pub fn activity(model: &Model) -> Option<Vec<Span>> {
-    let TurnStatus::Running(running) = &model.tab.turn else { return None };
+    let compacting = model.tab.compacting.map(|at| {
+        let clock = format::clock(since(model.now, at));
+        let spins = Span::new(format!("{} ", spinner(model.now)), Role::Accent);
+        vec![spins, Span::new("compacting the conversation…  ", Role::Text), Span::new(clock, Role::Dim)]
+    });
+    let TurnStatus::Running(running) = &model.tab.turn else { return compacting };
+    if compacting.is_some() && !running.stopping {
+        return compacting;
+    }
     let clock = format::clock(running.worked(model.now));
     let dim = |text: String| Span::new(text, Role::Dim);
     if let Some(retry) = &running.retry {

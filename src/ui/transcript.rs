@@ -285,7 +285,9 @@ fn draw_row(
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
         }
-        CellKind::Told { .. } => layout.targets.push((to_area(place), Hit::ToggleCell(cell.id))),
+        CellKind::Told { .. } | CellKind::Summary { .. } => {
+            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))
+        }
         CellKind::Reasoning { time, .. } => {
             layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
             if let (Thinking::Since(start), false) = (*time, cell.finished) {
@@ -311,7 +313,11 @@ fn opens(cells: &[Cell], at: usize) -> bool {
         match &cell.kind {
             CellKind::User { .. } | CellKind::Told { .. } | CellKind::TurnEnd { .. } => return true,
             CellKind::Assistant { text } if !text.trim().is_empty() => return false,
-            CellKind::Assistant { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::Note { .. } => {}
+            CellKind::Assistant { .. }
+            | CellKind::Reasoning { .. }
+            | CellKind::Summary { .. }
+            | CellKind::Tool(_)
+            | CellKind::Note { .. } => {}
         }
         if steps > FAR {
             return false;

@@ -86,6 +86,7 @@ impl Site {
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
             history: None,
+            sessions: None,
             spill: root.path().join("spill"),
             room: Default::default(),
             closed: Default::default(),

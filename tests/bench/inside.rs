@@ -71,6 +71,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         spill: folder.join("spill"),
         room: Default::default(),
         history: None,
+        sessions: None,
     }
 }
 

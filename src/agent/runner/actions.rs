@@ -1,5 +1,6 @@
 //! Carries out what the turn machine orders.
 
+use super::compaction::{self, Then};
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
 use crate::agent::guard::Round;
@@ -41,6 +42,7 @@ impl Runner {
         self.gate.heard_anew();
         self.name_session();
         self.session.turn += 1;
+        self.session.compactions.turn_began();
         (self.turn_started, self.waited_before) = (Instant::now(), self.handle.waited());
         let at = crate::agent::now();
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
@@ -72,7 +74,7 @@ impl Runner {
         if said.command().filter(|_| self.spec.answers.is_person()).is_none() {
             let more = crate::agent::context::tokens_of_prompt(&said.text, &context, said.images.len());
             self.bound_context(more).await;
-            if let Some(why) = self.too_large(more) {
+            if let Some(why) = self.too_large(more).filter(|_| !self.fits_alone(more)) {
                 return self.finish(TurnEnd::Error(why), 0).await;
             }
         }
@@ -133,7 +135,7 @@ impl Runner {
                 self.wait = Some(Instant::now() + delay);
                 self.out.send(AgentEvent::Retrying { reason, attempt, of, until }).await;
             }
-            Action::Trim => return Some(Input::Trimmed(self.trim().await)),
+            Action::Trim => return self.trim().await.map(Input::Trimmed),
             Action::AskGuard(round) => return self.ask_guard(round).await,
             Action::AbortCall => {
                 if self.wait.take().is_some() {
@@ -141,6 +143,9 @@ impl Runner {
                 }
                 if let Some(call) = &self.call {
                     call.cancel.cancel();
+                }
+                if let Some(Then::Call { .. }) = self.stop_compacting().await {
+                    return Some(compaction::given_up());
                 }
                 if self.guard_question.take().is_some() {
                     self.out.send(AgentEvent::QuestionClosed(GUARD_QUESTION)).await;
@@ -185,8 +190,8 @@ impl Runner {
             if !body.text.trim().is_empty() {
                 self.handle.says(&body.text);
             }
-            self.session.saw_usage(item.id, body.usage);
         }
+        self.session.saw(&item);
         self.session.context.push(item.clone());
         self.out.send(AgentEvent::ItemFinished(item)).await;
         let meter = self.session.meter();
@@ -230,7 +235,7 @@ impl Runner {
         self.trouble = now;
     }
 
-    async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
+    pub(super) async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
         self.out.send(AgentEvent::StepStarted { step }).await;
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,
@@ -239,7 +244,9 @@ impl Runner {
                 return Some(Input::CallFailed { failure, message: error.to_string(), partial: None });
             }
         };
-        self.bound_context(0).await;
+        if self.make_room(Then::Call { step, fallback }).await {
+            return None;
+        }
         if let Some(message) = self.too_large(0) {
             let failure = Failure::of(crate::llm::ErrorKind::ContextOverflow);
             return Some(Input::CallFailed { failure, message, partial: None });
@@ -396,6 +403,9 @@ impl Runner {
 
     /// Stops the turn; `force` does not wait for the outcomes of calls.
     pub(super) async fn stop(&mut self, force: bool) {
+        if !self.turn.is_running() {
+            self.stop_compacting().await;
+        }
         self.feed(Input::Stopped).await;
         if !force {
             return;

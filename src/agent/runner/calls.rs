@@ -205,6 +205,7 @@ impl Deps {
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),
             history: None,
+            sessions: Some(self.store.clone()),
             spill: self.paths.spill().join(task),
             room: Default::default(),
         }

@@ -1,6 +1,7 @@
 //! What a request is made of: prompt and tools, once a session; the situation, once a turn; and its bound.
 
 use super::Runner;
+use super::compaction::Then;
 use crate::agent::situation::{self, Situation};
 use crate::context::context_files::ContextFile;
 use crate::context::prompt;
@@ -12,8 +13,7 @@ use tokio::task::JoinHandle;
 /// Percent of the window from which on a person is warned.
 const NEARLY_FULL: u64 = 85;
 /// What helps when a conversation does not fit.
-const REMEDY: &str =
-    "start a new session (/new), rewind this one (/rewind), or choose a model with a larger window (/model)";
+const REMEDY: &str = "compact the conversation (/compact), start a new session (/new), rewind this one (/rewind), or choose a model with a larger window (/model)";
 
 /// That a context file is not in the prompt, and why.
 fn left_out(file: ContextFile) -> Option<String> {
@@ -126,7 +126,7 @@ impl Runner {
 
     /// Shrinks old results when the next request, with so many tokens more, would not fit; warns when that is not enough.
     pub(super) async fn bound_context(&mut self, more: u64) {
-        if let Some(limit) = self.session.limit(&self.deps.loaded.config.compression)
+        if let Some(limit) = self.limit()
             && self.session.filling() + more > limit
         {
             self.compresses();
@@ -164,12 +164,23 @@ impl Runner {
         })
     }
 
-    /// Shrinks after the provider said that the request was too large.
-    pub(super) async fn trim(&mut self) -> bool {
+    /// Whether a prompt with so many tokens is sent although all does not fit: a summary makes room for it.
+    pub(super) fn fits_alone(&self, more: u64) -> bool {
+        let room = self.session.window.unwrap_or(u64::MAX) / 100 * NEARLY_FULL;
+        self.session.fixed() + more <= room && self.can_compact()
+    }
+
+    /// Shrinks after the provider said that the request was too large: results first, then a summary is written, whose
+    /// end is heard later (`None`).
+    pub(super) async fn trim(&mut self) -> Option<bool> {
         let now = self.session.context.estimate();
         self.compresses();
         self.session.counted = None;
         self.session.forget_reads();
-        self.session.context.prune(now.saturating_mul(2) / 3)
+        if self.session.context.prune(now.saturating_mul(2) / 3) {
+            return Some(true);
+        }
+        let begun = self.session.compactions.may_begin() && self.compact(String::new(), Then::Trim, false).await;
+        (!begun).then_some(false)
     }
 }

@@ -6,7 +6,7 @@ use crate::agent::context::Context;
 use crate::agent::spec::Opens;
 use crate::llm::Effort;
 use crate::policy::taint::Untrusted;
-use crate::protocol::{AgentEvent, Body, Level, SessionId, Todo};
+use crate::protocol::{AgentEvent, Level, SessionId, Todo};
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -110,11 +110,7 @@ impl Runner {
             )
             .await;
         }
-        for item in &items {
-            if let Body::Assistant(body) = &item.body {
-                session.saw_usage(item.id, body.usage);
-            }
-        }
+        items.iter().for_each(|item| session.saw(item));
         session.spent(opening.meta.usage);
         session.context = Context::new(items);
         self.session = session;

@@ -19,6 +19,7 @@ impl Runner {
             self.notice(Level::Error, format!("a turn is running: stop it first, then {what}")).await;
             return false;
         }
+        self.stop_compacting().await;
         let saved = self.save_rest().await;
         if !saved {
             let text = format!("the end of this session is not saved yet: free some space, then {what}");
@@ -143,7 +144,7 @@ impl Runner {
             back = Some(rewind::entries(again));
             let taken = again.first().and_then(|item| match &item.body {
                 Body::User { text, .. } => Some(text.clone()),
-                Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => None,
+                Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
             });
             self.out.send(AgentEvent::Rewound(Box::new(Rewound { items, prompt: None, taken }))).await;
         }

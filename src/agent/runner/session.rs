@@ -1,6 +1,7 @@
 //! The open session: its model and connections, what it was offered, what was spent, and how full its window is.
 
 use super::{Deps, SessionSpec};
+use crate::agent::compaction::{History, limit};
 use crate::agent::context::Context;
 use crate::agent::models::{Models, Profile};
 use crate::backends::Backends;
@@ -47,6 +48,8 @@ pub struct Session {
     pub(super) kept: Option<super::tools::Kept>,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
+    /// What was compacted, and what came of it.
+    pub compactions: History,
     /// A row in the store exists.
     pub created: bool,
     /// The folder as the store has it.
@@ -71,12 +74,6 @@ pub struct Session {
     priced_once: bool,
 }
 
-/// Least share of a window below [`LARGE`] that a request may fill before old results are shrunk (as Python Hermes has it).
-const FILL: f64 = 0.75;
-/// Tokens from which on `compression.threshold` counts as it is.
-const LARGE: u64 = 512_000;
-/// Tokens kept free for the answer when the window is known.
-const ANSWER: u64 = 8_000;
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
 pub const PAGE: usize = 120;
 
@@ -105,6 +102,7 @@ impl Session {
             tools_are_old: false,
             kept: None,
             searched: BTreeMap::new(),
+            compactions: History::default(),
             created: false,
             stored_cwd: spec.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -200,10 +198,31 @@ impl Session {
         &self.total
     }
 
-    /// Counts the usage of a finished reply.
-    pub fn saw_usage(&mut self, id: ItemId, usage: Option<Usage>) {
-        let Some(usage) = usage else { return };
-        self.counted = Some((id, usage.input + usage.output));
+    /// Counts what an entry tells of usage.
+    pub fn saw(&mut self, item: &Item) {
+        match &item.body {
+            Body::Assistant(body) => {
+                if let Some(usage) = body.usage {
+                    self.counted = Some((item.id, usage.input + usage.output));
+                    self.pay(usage);
+                }
+            }
+            Body::Summary(summary) => {
+                self.recount(item.id, summary.after);
+                if let Some(usage) = summary.usage {
+                    self.pay(usage);
+                }
+            }
+            Body::User { .. } | Body::Tool(_) | Body::Note { .. } => {}
+        }
+    }
+
+    /// A request up to this entry has so many tokens now.
+    pub fn recount(&mut self, id: ItemId, tokens: u64) {
+        self.counted = Some((id, tokens));
+    }
+
+    fn pay(&mut self, usage: Usage) {
         self.total.input += usage.input;
         self.total.cached += usage.cached;
         self.total.cache_write += usage.cache_write;
@@ -222,6 +241,7 @@ impl Session {
     pub fn replace_context(&mut self, items: Vec<Item>) {
         let last = items.iter().rev().find_map(|item| match &item.body {
             Body::Assistant(body) => body.usage.map(|usage| (item.id, usage.input + usage.output)),
+            Body::Summary(summary) => Some((item.id, summary.after)),
             Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
         });
         self.counted = last;
@@ -261,12 +281,9 @@ impl Session {
         Meter { context: self.next_request(), window: self.window, total: self.total }
     }
 
-    /// Tokens that the items may fill; `None` when the window is unknown.
-    pub fn limit(&self, config: &CompressionConfig) -> Option<u64> {
-        let share = |window| if window < LARGE { config.threshold.max(FILL) } else { config.threshold };
+    /// Tokens of a request from which on the conversation is compacted; `None` when the window is unknown, or it never is.
+    pub fn limit(&self, config: &CompressionConfig, answer: Option<u32>) -> Option<u64> {
         let window = self.window.filter(|_| config.enabled);
-        window.map(|window| {
-            ((window as f64 * share(window).clamp(0.1, 0.95)) as u64).min(window.saturating_sub(ANSWER)).max(window / 2)
-        })
+        window.map(|window| limit::limit(window, config.threshold, answer))
     }
 }

@@ -90,6 +90,7 @@ fn shape(actions: &[Action]) -> Vec<&'static str> {
             Action::AskGuard(_) => "guard",
             Action::AbortCall => "abort call",
             Action::AbortTools => "abort tools",
+            Action::Append(Body::Summary(_)) => "summary",
             Action::Finish(_) => "finish",
         })
         .collect()

@@ -35,13 +35,23 @@ pub struct Processes {
 /// A process and the size (columns, rows) of the pane that shows it.
 pub type Watching = Option<(ProcessId, (u16, u16))>;
 
-/// The external editor on the draft.
+/// What the external editor edits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edits {
+    #[default]
+    Draft,
+    /// The summary of a compaction.
+    Summary,
+}
+
+/// The external editor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Editor {
     /// `None` until it runs.
     pub id: Option<ProcessId>,
-    /// The text that it was given.
+    /// The text that it was given, and what it is.
     pub text: String,
+    pub edits: Edits,
     /// The pane as it was before.
     pub open: bool,
     pub touched: bool,

@@ -22,6 +22,8 @@ pub struct Tab {
     pub failed: bool,
     pub turn: TurnStatus,
     pub meter: Meter,
+    /// Since when a summary is being written (milliseconds since the epoch).
+    pub compacting: Option<i64>,
     pub transcript: transcript::Transcript,
     pub composer: composer::Composer,
     /// Prompts that wait for the running turn to end.

@@ -69,6 +69,12 @@ pub enum CellKind {
         gist: String,
         text: String,
     },
+    /// A summary that stands for entries above it: one line unless expanded.
+    Summary {
+        line: String,
+        /// Markdown source; empty when a compaction was undone.
+        text: String,
+    },
     /// Markdown source; grows while it streams.
     Assistant {
         text: String,
@@ -253,6 +259,7 @@ impl Cell {
         match &self.kind {
             CellKind::User { text, .. }
             | CellKind::Told { text, .. }
+            | CellKind::Summary { text, .. }
             | CellKind::Assistant { text }
             | CellKind::Reasoning { text, .. }
             | CellKind::Note { text, .. }

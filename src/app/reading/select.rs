@@ -48,8 +48,12 @@ pub fn reveal(model: &mut Model, id: CellId) {
 
 /// Expands or folds the selected entry, else the last one that folds.
 pub fn expand(model: &mut Model) {
-    let folds =
-        |kind: &CellKind| matches!(kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. });
+    let folds = |kind: &CellKind| {
+        matches!(
+            kind,
+            CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. } | CellKind::Summary { .. }
+        )
+    };
     let (transcript, config) = (&model.tab.transcript, &model.config);
     let is_shown = |at: usize| !transcript.is_folded(at, config.display.show_reasoning);
     let cells = || transcript.cells.iter().enumerate().rev();
@@ -71,8 +75,10 @@ pub fn expand_all(model: &mut Model) {
     let all = !model.tab.transcript.expand_all;
     model.tab.transcript.expand_all = all;
     for cell in &mut model.tab.transcript.cells {
-        if matches!(cell.kind, CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. })
-            && cell.expanded != all
+        if matches!(
+            cell.kind,
+            CellKind::Tool(_) | CellKind::Reasoning { .. } | CellKind::Told { .. } | CellKind::Summary { .. }
+        ) && cell.expanded != all
         {
             cell.toggle();
         }

@@ -7,7 +7,7 @@ use crate::app::model::transcript::{CellId, CellKind, Older, Streaming, Thinking
 use crate::app::reading::select;
 use crate::app::window::sidebar;
 use crate::protocol::{
-    AssistantBody, Body, CallRow, Item, ItemId, NoteKind, Origin, Outcome, SessionId, ToolBody, ToolCall,
+    AssistantBody, Body, CallRow, Item, ItemId, NoteKind, Origin, Outcome, SessionId, SummaryBody, ToolBody, ToolCall,
 };
 use crate::text::readable::readable;
 use std::collections::HashMap;
@@ -98,6 +98,9 @@ pub fn finished(model: &mut Model, item: Item) {
                 cell.finished = true;
             }
         }
+        Body::Summary(summary) => {
+            model.tab.transcript.push(summarized(&summary), Some(id), true);
+        }
         Body::Note { kind, text } => {
             if kind == NoteKind::TurnEnd {
                 close_open(model);
@@ -105,6 +108,10 @@ pub fn finished(model: &mut Model, item: Item) {
             model.tab.transcript.push(note(kind, text), Some(id), true);
         }
     }
+}
+
+fn summarized(summary: &SummaryBody) -> CellKind {
+    CellKind::Summary { line: summary.line(), text: summary.text.clone() }
 }
 
 fn note(kind: NoteKind, text: String) -> CellKind {
@@ -276,6 +283,7 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
                     cells.push((CellKind::Tool(Box::new(tool)), Some(id)));
                 }
             }
+            Body::Summary(summary) => cells.push((summarized(&summary), Some(id))),
             Body::Note { kind, text } => cells.push((note(kind, text), Some(id))),
         }
     }

@@ -41,6 +41,7 @@ impl Tab {
             failed: false,
             turn: TurnStatus::Idle,
             meter: Default::default(),
+            compacting: None,
             transcript: Default::default(),
             composer: composer::new(),
             queue: Default::default(),

@@ -319,6 +319,8 @@ pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
     if let TurnStatus::Running(running) = &mut model.tab.turn {
         out.push(Effect::Agent(AgentCommand::Stop { force: running.stopping }));
         running.stopping = true;
+    } else if model.tab.compacting.is_some() {
+        out.push(Effect::Agent(AgentCommand::Stop { force: false }));
     }
 }
 

@@ -3,10 +3,10 @@
 use super::pane;
 use crate::app::effect::Effect;
 use crate::app::input::{composer, drafts, focus, paste};
-use crate::app::model::processes::Editor;
+use crate::app::model::processes::{Editor, Edits};
 use crate::app::model::{Model, Pane};
 use crate::exec::{ProcessCommand, ProcessId};
-use crate::protocol::Level;
+use crate::protocol::{AgentCommand, CompactOrder, Level};
 
 /// Opens the draft in the editor; when it is open already, goes there.
 pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
@@ -16,11 +16,20 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
         }
         return;
     }
-    let text = composer::whole(&model.tab.composer);
+    let draft = composer::whole(&model.tab.composer);
+    edit(model, out, Edits::Draft, draft);
+}
+
+/// Opens a text in the editor. While it is open nothing else is edited.
+pub fn edit(model: &mut Model, out: &mut Vec<Effect>, edits: Edits, text: String) {
+    if model.tab.processes.editor.is_some() {
+        return model.notices.add(model.now, Level::Warning, "the editor is open already: close it first");
+    }
     let pane = &model.tab.processes.pane;
     model.tab.processes.editor = Some(Editor {
         id: None,
         text: text.clone(),
+        edits,
         open: pane.open,
         touched: pane.touched,
         chosen: pane.chosen,
@@ -52,10 +61,14 @@ pub fn is(model: &Model, id: &ProcessId) -> bool {
 /// The editor ended, with the text or with what went wrong.
 pub fn ended(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, String>) {
     let Some(editor) = model.tab.processes.editor.take() else { return };
-    let before = editor.text.clone();
+    let (before, edits) = (editor.text.clone(), editor.edits);
     close(model, out, editor);
     match result {
         Ok(text) if text.trim_end_matches('\n') == before.trim_end_matches('\n') => {}
+        Ok(text) if edits == Edits::Summary => {
+            let order = CompactOrder::Edit(text.trim_end_matches('\n').to_owned());
+            out.push(Effect::Agent(AgentCommand::Compact(order)));
+        }
         Ok(text) => {
             let typed = composer::whole(&model.tab.composer);
             if typed != before && !typed.trim().is_empty() {
@@ -69,7 +82,11 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, St
             model.tab.composer.completion = None;
         }
         Err(error) => {
-            model.notices.add(model.now, Level::Warning, format!("the prompt is unchanged: {error}"));
+            let what = match edits {
+                Edits::Draft => "prompt",
+                Edits::Summary => "summary",
+            };
+            model.notices.add(model.now, Level::Warning, format!("the {what} is unchanged: {error}"));
         }
     }
 }

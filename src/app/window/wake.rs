@@ -48,7 +48,9 @@ pub fn next_wake(model: &Model) -> Option<i64> {
 
 /// The next frame of what moves on the screen.
 fn motion(model: &Model) -> Option<i64> {
-    let TurnStatus::Running(running) = &model.tab.turn else { return None };
+    let TurnStatus::Running(running) = &model.tab.turn else {
+        return model.tab.compacting.map(|_| model.now - model.now.rem_euclid(SPINNER) + SPINNER);
+    };
     let after = if running.retry.is_some() || waits_for_person(model) { CLOCK } else { SPINNER };
     Some(model.now - model.now.rem_euclid(after) + after)
 }

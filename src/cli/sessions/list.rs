@@ -161,6 +161,7 @@ fn write_item(item: &Item, out: &mut dyn Write) -> std::io::Result<()> {
                 writeln!(out, "  │ {line}")?;
             }
         }
+        Body::Summary(summary) => writeln!(out, "\n[{}]\n{}", summary.line(), plain(&summary.text))?,
         Body::Note { kind, text } => {
             let mark = match kind {
                 NoteKind::Info => "note",

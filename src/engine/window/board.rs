@@ -109,7 +109,7 @@ impl Row {
                         self.last_text.clear();
                     }
                 }
-                Body::Assistant(_) | Body::Tool(_) | Body::Note { .. } => {}
+                Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => {}
             },
             AgentEvent::ApprovalRequested(approval) => {
                 self.waiting.push(waiting(WaitingId::Approval(approval.id), &call(approval), &[]));

@@ -64,7 +64,7 @@ pub fn jsonl(session: &SessionId, item: &Item) -> Option<Value> {
             Some(row("assistant", body.text.as_str().into(), Value::Null, calls))
         }
         Body::Tool(body) => Some(row("tool", body.content.as_str().into(), body.name.as_str().into(), Value::Null)),
-        Body::Note { .. } => None,
+        Body::Summary(_) | Body::Note { .. } => None,
     }
 }
 
@@ -108,7 +108,7 @@ fn sharegpt(prompt: Option<String>, model: &str, started_at: i64, items: &[Item]
                     _ => turns.push(("tool", value)),
                 }
             }
-            Body::Note { .. } => {}
+            Body::Summary(_) | Body::Note { .. } => {}
         }
     }
     let turns: Vec<Value> = turns.into_iter().map(|(from, value)| json!({"from": from, "value": value})).collect();

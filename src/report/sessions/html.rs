@@ -60,6 +60,10 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
                 let args = calls.iter().find(|call| call.id == body.call_id).map_or("", |call| &call.args);
                 tool(body, args, out)?;
             }
+            Body::Summary(summary) => {
+                let (line, text) = (escaped(&summary.line()), rendered(&plain(&summary.text)));
+                writeln!(out, "<details><summary>{line}</summary>{text}</details>")?;
+            }
             Body::Note { text, .. } => writeln!(out, "<p class=\"note\">{}</p>", escaped(&plain(text)))?,
         }
     }

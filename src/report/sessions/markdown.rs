@@ -30,6 +30,10 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
                 let args = calls.iter().find(|call| call.id == body.call_id).map_or("", |call| &call.args);
                 tool(body, args, out)?;
             }
+            Body::Summary(summary) => {
+                let (line, text) = (escaped(&summary.line()), plain(summary.text.trim()));
+                writeln!(out, "\n<details><summary>{line}</summary>\n\n{text}\n\n</details>")?;
+            }
             Body::Note { text, .. } => writeln!(out, "\n> {}", plain(text).replace('\n', "\n> "))?,
         }
     }

@@ -4,6 +4,7 @@ pub mod empty;
 pub mod first_run;
 mod note;
 mod reasoning;
+mod summary;
 mod told;
 pub mod tool;
 mod user;
@@ -96,6 +97,7 @@ pub fn layout(cell: &Cell, before: Option<CellRows>, context: &mut Context<'_>) 
     match &cell.kind {
         CellKind::User { text, images, origin } => user::layout(text, *images, *origin, context),
         CellKind::Told { gist, text } => told::layout(gist, text, context),
+        CellKind::Summary { line, text } => summary::layout(line, text, context),
         CellKind::Assistant { text } => assistant(text, cell.finished, before, context),
         CellKind::Reasoning { text, time } => reasoning::layout(text, *time, cell.finished, context),
         CellKind::Tool(tool) => tool::layout(tool, context),
@@ -110,7 +112,11 @@ pub fn is_hidden(cell: &Cell, config: &Config) -> bool {
         CellKind::Assistant { text } => text.trim().is_empty(),
         CellKind::Reasoning { text, .. } => !config.display.show_reasoning || text.trim().is_empty(),
         CellKind::TurnEnd { text } => text.is_empty(),
-        CellKind::User { .. } | CellKind::Told { .. } | CellKind::Tool(_) | CellKind::Note { .. } => false,
+        CellKind::User { .. }
+        | CellKind::Told { .. }
+        | CellKind::Summary { .. }
+        | CellKind::Tool(_)
+        | CellKind::Note { .. } => false,
     }
 }
 
@@ -124,7 +130,10 @@ pub fn has_gap(above: &Cell, below: &Cell) -> bool {
 /// The text that a cell stands for, where there is one.
 pub fn source(cell: &Cell) -> Option<&str> {
     match &cell.kind {
-        CellKind::User { text, .. } | CellKind::Assistant { text } | CellKind::Note { text, .. } => Some(text),
+        CellKind::User { text, .. }
+        | CellKind::Summary { text, .. }
+        | CellKind::Assistant { text }
+        | CellKind::Note { text, .. } => Some(text),
         CellKind::Told { .. } | CellKind::Reasoning { .. } | CellKind::Tool(_) | CellKind::TurnEnd { .. } => None,
     }
 }

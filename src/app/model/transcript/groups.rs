@@ -38,6 +38,7 @@ impl Transcript {
             CellKind::Reasoning { text, .. } if !thoughts || text.trim().is_empty() => Some(false),
             CellKind::User { .. }
             | CellKind::Told { .. }
+            | CellKind::Summary { .. }
             | CellKind::Assistant { .. }
             | CellKind::Reasoning { .. }
             | CellKind::Tool(_)

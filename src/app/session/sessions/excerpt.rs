@@ -46,6 +46,7 @@ fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
         Body::User { text, .. } => ("❯ ", text, Role::Strong, Ground::Raised),
         Body::Assistant(answer) => ("", &answer.text, Role::Text, Ground::Base),
         Body::Tool(result) => ("· ", &result.view.target, Role::Dim, Ground::Base),
+        Body::Summary(summary) => ("", &summary.text, Role::Dim, Ground::Base),
         Body::Note { kind: NoteKind::TurnEnd, .. } => return Vec::new(),
         Body::Note { text, .. } => ("", text, Role::Dim, Ground::Base),
     };
@@ -74,7 +75,7 @@ fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
                 lines.extend(around.map(|text| line(&format!("  {text}"), role)));
             }
         }
-        Body::Assistant(_) | Body::Tool(_) | Body::User { .. } | Body::Note { .. } => {}
+        Body::Assistant(_) | Body::Tool(_) | Body::User { .. } | Body::Summary(_) | Body::Note { .. } => {}
     }
     lines
 }

@@ -46,6 +46,7 @@ fn desk() -> Desk {
         progress: sender,
         cancel: CancellationToken::new(),
         history: None,
+        sessions: None,
         spill: root.join("spill"),
         room: Default::default(),
     };

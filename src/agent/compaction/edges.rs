@@ -1,0 +1,144 @@
+//! Which part of a conversation a summary stands for: all between a protected head and a protected tail.
+
+use crate::protocol::{Body, Item, ItemId, Origin};
+use crate::text::tokens;
+
+/// Messages at the beginning that the first compaction leaves (as Python Hermes has it).
+const HEAD: usize = 3;
+/// Messages at the end that stay whatever they weigh (as Python Hermes has it).
+const TAIL: usize = 8;
+/// Tokens that a message is counted with apart from its text (as Python Hermes has it).
+const MESSAGE: u64 = 10;
+/// Tokens that a head may always have. One that has more than the tail is not protected: it may be a pasted file.
+const LIGHT_HEAD: u64 = 1_000;
+
+/// The entries that a summary would stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Middle {
+    pub from: ItemId,
+    pub to: ItemId,
+}
+
+/// What the model reads of an item, in tokens.
+fn weight(item: &Item) -> u64 {
+    let chars = match &item.body {
+        Body::User { text, images, context, .. } => {
+            text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
+        }
+        Body::Assistant(body) => body.text.len() + body.calls.iter().map(|call| call.args.len()).sum::<usize>(),
+        Body::Tool(body) => body.content.len() + body.images.len() * tokens::IMAGE * tokens::BYTES,
+        Body::Summary(_) | Body::Note { .. } => 0,
+    };
+    (chars / tokens::BYTES) as u64 + MESSAGE
+}
+
+/// The part to summarize so that about `tail` tokens stay at the end, calls with their results in one piece. `summarized`: the
+/// end of what a summary stands for already; the next one takes that in. `None`: too little lies between head and tail.
+pub fn middle(items: &[Item], tail: u64, summarized: Option<ItemId>) -> Option<Middle> {
+    let said: Vec<&Item> =
+        items.iter().filter(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. })).collect();
+    let head = if summarized.is_some() { 0 } else { HEAD };
+    let weighs: u64 = said.iter().take(head).map(|item| weight(item)).sum();
+    let head = if weighs > tail.max(LIGHT_HEAD) { 0 } else { head };
+    // Results whose call stays stay with it.
+    let start = (head..said.len()).find(|at| !matches!(said[*at].body, Body::Tool(_)))?;
+    let end = begin_of_tail(&said, tail);
+    let fresh = summarized.map_or(0, |to| said.partition_point(|item| item.id <= to));
+    let (first, last) = (said.get(start)?, said.get(end.checked_sub(1)?)?);
+    (end > start + 1 && end > fresh).then_some(Middle { from: first.id, to: last.id })
+}
+
+fn begin_of_tail(said: &[&Item], budget: u64) -> usize {
+    let most = budget + budget / 2;
+    let least = said.len().saturating_sub(TAIL);
+    let mut weighs = 0;
+    let mut at = said.len();
+    while at > 0 {
+        weighs += weight(said[at - 1]);
+        if weighs > most && at <= least {
+            break;
+        }
+        at -= 1;
+    }
+    // What the person said last, and the last answer that can be read, are never only in a summary.
+    let last = |what: fn(&Body) -> bool| said.iter().rposition(|item| what(&item.body));
+    let prompt = last(|body| matches!(body, Body::User { origin: Origin::Person | Origin::Steer, .. }));
+    let answer = last(|body| matches!(body, Body::Assistant(body) if !body.text.trim().is_empty()));
+    at = [prompt, answer].into_iter().flatten().fold(at, usize::min);
+    while at > 0 && at < said.len() && matches!(said[at].body, Body::Tool(_)) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{AssistantBody, ToolBody, ToolCall};
+
+    /// The recipe does not say what the arguments are; they weigh like this.
+    const ARGS: &str = r#"{"path": "src/some/file_of_it.rs"}"#;
+
+    fn items(turns: usize, size: usize, tools: bool) -> Vec<Item> {
+        let mut bodies = Vec::new();
+        for n in 0..turns {
+            let text = |mark: &str| format!("{mark}{n} {}", "x".repeat(size));
+            bodies.push(Body::User {
+                text: text("u"),
+                images: Vec::new(),
+                context: String::new(),
+                origin: Origin::Person,
+                gist: String::new(),
+            });
+            if tools {
+                let call = |id: String| ToolCall { id, name: "t".into(), args: ARGS.into(), ..ToolCall::default() };
+                let calls = vec![call(format!("{n}a")), call(format!("{n}b"))];
+                bodies.push(Body::Assistant(AssistantBody { calls, ..AssistantBody::default() }));
+                for id in ["a", "b"] {
+                    let content = "t".repeat(size);
+                    bodies.push(Body::Tool(ToolBody { call_id: format!("{n}{id}"), content, ..ToolBody::default() }));
+                }
+            }
+            bodies.push(Body::Assistant(AssistantBody { text: text("a"), ..AssistantBody::default() }));
+        }
+        bodies.into_iter().zip(1..).map(|(body, id)| Item { id: ItemId(id), at: 0, turn: 1, body }).collect()
+    }
+
+    /// The cases count messages from 0, a system message among them.
+    #[test]
+    fn head_and_tail_are_those_of_the_cases() {
+        for line in include_str!("../../../tests/cases/compress-boundaries.jsonl").lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            let number = |name: &str| case[name].as_u64().unwrap() as usize;
+            let system = i64::from(case["system"].as_bool().unwrap());
+            let items = items(number("turns"), number("size"), case["tools"].as_bool().unwrap());
+            let found = middle(&items, case["tail_budget"].as_u64().unwrap(), None).unwrap();
+            let expected = (number("compress_start") as i64 - system, number("compress_end") as i64 - system);
+            assert_eq!((found.from.0 - 1, found.to.0), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_between_head_and_tail_of_a_short_conversation() {
+        assert_eq!(middle(&items(4, 10, false), 1000, None), None);
+        assert_eq!(middle(&[], 1000, None), None);
+    }
+
+    #[test]
+    fn the_next_summary_takes_in_the_one_before_and_needs_something_new() {
+        let items = items(40, 1000, true);
+        let first = middle(&items, 5_000, None).unwrap();
+        let next = middle(&items, 2_000, Some(first.to)).unwrap();
+        assert_eq!((next.from, next.to > first.to), (ItemId(1), true));
+        assert_eq!(middle(&items, 5_000, Some(first.to)), None, "nothing new");
+    }
+
+    #[test]
+    fn a_heavy_beginning_is_not_kept() {
+        let mut items = items(30, 200, false);
+        if let Body::User { text, .. } = &mut items[0].body {
+            *text = "x".repeat(100_000);
+        }
+        assert_eq!(middle(&items, 1_000, None).unwrap().from, ItemId(1));
+    }
+}

@@ -1,0 +1,187 @@
+//! What a search is narrowed to: words like `role:tool` and `since:2026-11-01` in a query, or the fields of a tool.
+
+use crate::protocol::SessionId;
+use chrono::{Local, NaiveDate, NaiveTime, TimeZone};
+
+/// What hits must be. Empty fields hold for every hit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The folder of the session.
+    pub here: Option<String>,
+    /// Part of the folder's path.
+    pub folder: Option<String>,
+    /// `user`, `assistant`, `tool`.
+    pub roles: Vec<String>,
+    /// Milliseconds since the epoch: from this time on, and before this one.
+    pub since: Option<i64>,
+    pub before: Option<i64>,
+    /// Where the session was begun: `tui`, `print`, `telegram`.
+    pub platform: Option<String>,
+    /// Part of the model's name.
+    pub model: Option<String>,
+    /// The tool that the hit is a result of.
+    pub tool: Option<String>,
+    pub tag: Option<String>,
+    pub branch: Option<String>,
+    /// Only sessions in which tools or commands changed files.
+    pub edits: bool,
+    pub session: Option<SessionId>,
+}
+
+/// The words that narrow a search, for help and errors.
+pub const WORDS: &str = "role: tool: model: on: in: tag: branch: since: before: has:edits";
+
+impl Filter {
+    /// Only this folder, or all.
+    pub fn here(folder: Option<&str>) -> Self {
+        Self { here: folder.map(str::to_owned), ..Self::default() }
+    }
+
+    /// Takes the words that narrow a search out of a query; what is not understood stays a word that is looked for.
+    pub fn read(query: &str, here: Option<&str>) -> (String, Self) {
+        let mut filter = Self::here(here);
+        let mut rest = Vec::new();
+        for word in query.split(' ') {
+            if !filter.take(word) {
+                rest.push(word);
+            }
+        }
+        (rest.join(" "), filter)
+    }
+
+    fn take(&mut self, word: &str) -> bool {
+        let Some((name, value)) = word.split_once(':').filter(|(_, value)| !value.is_empty()) else { return false };
+        let own = || Some(value.to_owned());
+        match name {
+            "role" => match role(value) {
+                Some(role) => self.roles.push(role.to_owned()),
+                None => return false,
+            },
+            "tool" => self.tool = own(),
+            "model" => self.model = own(),
+            "on" => self.platform = own(),
+            "in" => self.folder = own(),
+            "tag" => self.tag = own(),
+            "branch" => self.branch = own(),
+            "since" if day(value).is_some() => self.since = day(value),
+            "before" if day(value).is_some() => self.before = day(value),
+            "has" if value == "edits" => self.edits = true,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether nothing but words is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Conditions over `sessions s` and `items i`, with the values of their numbered places from `first` on.
+    pub(super) fn conditions(&self, first: usize) -> (String, Vec<Box<dyn rusqlite::ToSql>>) {
+        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
+        let mut tests: Vec<String> = Vec::new();
+        let mut test = |sql: &str, value: Box<dyn rusqlite::ToSql>| {
+            tests.push(sql.replace("?", &format!("?{}", first + values.len())));
+            values.push(value);
+        };
+        let part = |text: &str| Box::new(format!("%{}%", super::sessions::like_escaped(text)));
+        if let Some(here) = &self.here {
+            test("s.cwd = ?", Box::new(here.clone()));
+        }
+        if let Some(folder) = &self.folder {
+            test("s.cwd LIKE ? ESCAPE '\\'", part(folder));
+        }
+        if !self.roles.is_empty() {
+            test("instr(?, ',' || i.role || ',')", Box::new(format!(",{},", self.roles.join(","))));
+        }
+        if let Some(since) = self.since {
+            test("i.at >= ?", Box::new(since));
+        }
+        if let Some(before) = self.before {
+            test("i.at < ?", Box::new(before));
+        }
+        if let Some(platform) = &self.platform {
+            test("s.source = ?", Box::new(platform.clone()));
+        }
+        if let Some(model) = &self.model {
+            test("s.model LIKE ? ESCAPE '\\'", part(model));
+        }
+        if let Some(tool) = &self.tool {
+            test("i.role = 'tool' AND i.body ->> '$.name' = ?", Box::new(tool.clone()));
+        }
+        if let Some(tag) = &self.tag {
+            let sql = "EXISTS (SELECT 1 FROM session_meta m, json_each(m.value) t
+                 WHERE m.session = s.key AND m.name = 'tags' AND t.value = ?)";
+            test(sql, Box::new(tag.clone()));
+        }
+        if let Some(branch) = &self.branch {
+            let sql = "EXISTS (SELECT 1 FROM session_meta m WHERE m.session = s.key AND m.name = 'branch'
+                 AND m.value ->> '$' = ?)";
+            test(sql, Box::new(branch.clone()));
+        }
+        if let Some(session) = &self.session {
+            test("s.id = ?", Box::new(session.0.clone()));
+        }
+        if self.edits {
+            tests.push("EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key)".to_owned());
+        }
+        let all = if tests.is_empty() { "1".to_owned() } else { tests.join(" AND ") };
+        (all, values)
+    }
+}
+
+/// The role that a person or a model means.
+pub fn role(word: &str) -> Option<&'static str> {
+    match word.to_lowercase().as_str() {
+        "user" | "you" | "person" => Some("user"),
+        "assistant" | "agent" | "model" => Some("assistant"),
+        "tool" | "tools" => Some("tool"),
+        _ => None,
+    }
+}
+
+/// The begin of a day in local time, in milliseconds since the epoch: `2026-11-01`, `today`, `yesterday`, `7d`.
+pub fn day(word: &str) -> Option<i64> {
+    let today = Local::now().date_naive();
+    let back = |days: u64| today.checked_sub_days(chrono::Days::new(days));
+    let date = match word {
+        "today" => Some(today),
+        "yesterday" => back(1),
+        _ => match word.strip_suffix('d').map(str::parse) {
+            Some(Ok(days)) => back(days),
+            Some(Err(_)) | None => word.parse::<NaiveDate>().ok(),
+        },
+    }?;
+    let begin = Local.from_local_datetime(&date.and_time(NaiveTime::MIN)).earliest()?;
+    Some(begin.timestamp_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_narrow_a_search_and_others_are_looked_for() {
+        let (query, filter) =
+            Filter::read("role:tool panic in:hermes std::fs role:nobody has:edits tag:fix", Some("/x"));
+        assert_eq!(query, "panic std::fs role:nobody");
+        let expected = Filter {
+            here: Some("/x".into()),
+            folder: Some("hermes".into()),
+            roles: vec!["tool".into()],
+            tag: Some("fix".into()),
+            edits: true,
+            ..Filter::default()
+        };
+        assert_eq!(filter, expected);
+        assert!(Filter::read("just words", None).1.is_empty());
+    }
+
+    #[test]
+    fn days_are_read_in_local_time() {
+        let first = day("2026-11-01").unwrap();
+        assert_eq!(Local.timestamp_millis_opt(first).unwrap().to_string()[..19], *"2026-11-01 00:00:00");
+        assert!(day("today").unwrap() - day("1d").unwrap() >= 23 * 3_600_000);
+        assert_eq!((day("yesterday"), day("soon"), day("2026-13-01")), (day("1d"), None, None));
+    }
+}
