@@ -9,6 +9,7 @@ use crate::app::model::local::{
     Download, DownloadState, DownloadStep, GotNot, LocalFact, LocalOrder, Offer, OfferState, Offers, ServedState,
 };
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
+use crate::app::session::queue;
 use crate::protocol::{AgentEvent, Level};
 use crate::text::format;
 
@@ -265,7 +266,15 @@ pub fn cancel(model: &mut Model, out: &mut Vec<Effect>, keep: bool) {
     } else {
         out.push(Effect::Local(LocalOrder::Drop { name: download.name }));
     }
+    queue::take_back(model, out);
     refill(model);
+}
+
+/// Whether the first model is on its way: prompts wait for it.
+pub fn is_awaited(model: &Model) -> bool {
+    let comes = model.local.download.as_ref().map(|download| &download.state);
+    let none = model.tab.session.as_ref().is_some_and(|session| session.model.is_empty());
+    none && matches!(comes, Some(DownloadState::Running | DownloadState::Paused))
 }
 
 /// Something happened to a model of this computer.
