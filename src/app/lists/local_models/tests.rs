@@ -98,14 +98,12 @@ fn enter_pauses_and_goes_on_and_the_model_that_came_answers() {
     let state = model.local.download.as_ref().map(|download| download.state.clone());
     assert_eq!(state, Some(DownloadState::Running), "that was the end of the run before");
     let effects = hear(&mut model, LocalFact::Got { run: 2, result: Ok(()) });
-    let set = |key: &str, value: &str| Effect::Load(LoadRequest::SetConfig { key: key.into(), value: value.into() });
     let wanted = [
         Effect::Agent(AgentCommand::SetModel("local:small".into())),
-        set("model.default", "small"),
-        set("model.provider", "local"),
+        Effect::Load(LoadRequest::SaveModel { provider: "local".into(), model: "small".into() }),
         Effect::Load(LoadRequest::LocalModels),
     ];
-    assert_eq!(effects.get(..4), Some(&wanted[..]));
+    assert_eq!(effects.get(..3), Some(&wanted[..]));
     assert_eq!(model.local.download, None);
 }
 
@@ -161,7 +159,9 @@ fn the_picker_gets_uses_and_doubts() {
         (model, effects)
     };
     assert!(picked("here").1.contains(&Effect::Agent(AgentCommand::SetModel("local:here".into()))));
-    assert_eq!(picked("small").1, [gets(1, "small")]);
+    let (small, effects) = picked("small");
+    assert_eq!(effects, [gets(1, "small")]);
+    assert_eq!(crate::app::lists::first_run::selected(&small), Some(Row::Download), "the card stands where it comes");
     let (mut model, effects) = picked("big");
     assert_eq!(effects, []);
     assert!(matches!(model.tab.modals.last(), Some(Modal::Confirm(asked)) if asked.text.contains("9.7 GB of memory")));
@@ -236,7 +236,8 @@ fn answers(model: &mut Model) -> Vec<Effect> {
 }
 
 fn submitted(effects: &[Effect]) -> Vec<&str> {
-    let of = |effect| if let &Effect::Agent(AgentCommand::Submit { ref text, .. }) = effect { Some(&**text) } else { None };
+    let of =
+        |effect| if let &Effect::Agent(AgentCommand::Submit { ref text, .. }) = effect { Some(&**text) } else { None };
     effects.iter().filter_map(of).collect()
 }
 
