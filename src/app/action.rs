@@ -161,7 +161,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
-    LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "";
+    LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "[name]";
     ModelCycle "model-next" Model "Next recently used model";
     ProviderKey "provider-key" Model "Sign in to a provider, or store a key" => "login" ["key"], "[provider]";
     Logout "logout" Model "Delete the logins of a provider" => "logout" [], "[provider]";

@@ -221,6 +221,23 @@ pub enum LoadRequest {
     LogOut {
         provider: String,
     },
+    /// Makes a model the one of new sessions, in one step; without a provider it is of the one that is configured.
+    SaveModel {
+        provider: String,
+        model: String,
+    },
+    /// Starts a server of models that is installed; the person said yes.
+    StartServer {
+        provider: String,
+    },
+    /// The list of models asked for anew, to look for this name.
+    NamedModel {
+        name: String,
+    },
+    /// What there is for this computer, to look for this name.
+    NamedLocal {
+        name: String,
+    },
     /// Sets a config key to a YAML scalar, keeping comments.
     SetConfig {
         key: String,

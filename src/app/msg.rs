@@ -83,6 +83,12 @@ pub enum MouseKind {
 pub enum LoadReply {
     /// Models that can be chosen, with prices and windows; the error names the provider and the remedy.
     Models { choices: Vec<ModelChoice>, problems: Vec<String> },
+    /// A server that was to be started answers, or why not.
+    ServerStarted(Result<(), String>),
+    /// The list of models, and the name that was looked for.
+    NamedModel { name: String, choices: Vec<ModelChoice>, problems: Vec<String> },
+    /// What there is for this computer, and the name that was looked for.
+    NamedLocal { name: String, offers: crate::app::model::local::Offers },
     /// What the first-run card found.
     Found(crate::app::model::first_run::Found),
     /// Models of this computer, and those that it could have.

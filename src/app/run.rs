@@ -10,7 +10,7 @@ use crate::app::approvals::{mode, permissions, policy_changed};
 use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
-use crate::app::lists::{backends, extensions, local_models, models, palette, servers, toolsets};
+use crate::app::lists::{backends, extensions, models, named, palette, servers, toolsets};
 use crate::app::reading::{find, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn};
@@ -85,7 +85,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Trust => extensions::trust(model),
         Action::Policy => policy_changed::show(model),
         Action::ModelPicker => models::pick(model, out, argument),
-        Action::LocalModels => local_models::pick(model, out),
+        Action::LocalModels => named::local(model, out, argument),
         Action::ModelCycle => models::cycle(model, out),
         Action::ProviderKey => models::ask_key(model, out, argument),
         Action::Logout => {

@@ -8,7 +8,7 @@ use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
 use crate::app::lists::{
-    extensions, first_run, local_models, models, own_server, self_test, servers, sign_in, toolsets, uses,
+    extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, uses,
 };
 use crate::app::reading::{marking, scroll, select};
 use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
@@ -190,6 +190,9 @@ pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply)
 fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
     match reply {
         LoadReply::Models { choices, problems } => models::listed(model, choices, &problems),
+        LoadReply::ServerStarted(result) => own_server::started(model, out, result),
+        LoadReply::NamedModel { name, choices, problems } => named::model_listed(model, out, &name, choices, &problems),
+        LoadReply::NamedLocal { name, offers } => named::local_listed(model, out, &name, offers),
         LoadReply::Found(found) => first_run::found(model, found),
         LoadReply::LocalModels(offers) => local_models::listed(model, offers),
         LoadReply::Served(served) => model.local.served = served,

@@ -2,9 +2,12 @@
 
 use super::ChatArgs;
 use super::setup::{self, Base};
+use crate::accounts::{Accounts, Known};
 use crate::engine::{Engine, EngineOptions, Opens};
+use crate::llm::endpoint;
 use crate::policy::{Approval, ApprovalId, Decision, Intent, Payload, Scope, Target, label};
 use crate::protocol::{AgentCommand, AgentEvent, Body, Item, Level, NoteKind, Outcome, Question, TurnEnd};
+use crate::report::doctor;
 use crate::text::format;
 use crate::text::visible::visible;
 use std::collections::VecDeque;
@@ -55,6 +58,9 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     // There is no card here: what does not run is said, with the remedy.
     if let Some(refused) = services.refused_line().await {
         say(&format!("[{refused}]\n"))?;
+    }
+    for line in about_local(&base, args.model.as_deref()).await {
+        say(&line)?;
     }
     if let Some(prompt) = args.prompt {
         talk.running = true;
@@ -113,6 +119,27 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     engine.shutdown(&mut streams.events).await;
     Ok(0)
+}
+
+/// Without a model, or with one of this computer, what is here for it and what to do: there is no card and no sidebar.
+async fn about_local(base: &Base, choice: Option<&str>) -> Vec<String> {
+    let accounts = Accounts::new(&base.paths, base.secrets.clone());
+    let known = Known { loaded: &base.loaded, accounts: &accounts };
+    let mut lines = Vec::new();
+    match endpoint::resolve(&base.loaded.config, &known, choice) {
+        Ok(endpoint) if !endpoint.is_served() => return lines,
+        Ok(_) => {}
+        Err(_) => {
+            lines.push("[no model is chosen yet: `hermes setup` asks, or take one of this computer]\n".to_owned())
+        }
+    }
+    let base = base.clone();
+    let looked = tokio::task::spawn_blocking(move || doctor::local::rows(&base.paths, &base.loaded));
+    for row in looked.await.unwrap_or_default() {
+        let remedy = if row.remedy.is_empty() { String::new() } else { format!(" → {}", row.remedy) };
+        lines.push(format!("[{}: {}{remedy}]\n", row.what, row.found));
+    }
+    lines
 }
 
 fn say(text: &str) -> io::Result<()> {

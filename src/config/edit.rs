@@ -22,6 +22,20 @@ pub const TEMPLATE: &str = "# Hermes configuration. `hermes config schema` and d
 /// [`ConfigError::UnknownKey`] with the nearest known one, [`ConfigError::BadValue`], [`ConfigError::Syntax`] when the file
 /// is broken already, [`ConfigError::Unsafe`] when the edit would change more, [`ConfigError::Write`].
 pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
+    set_all(path, &[(key, value)])
+}
+
+/// The same for keys that belong together: all of them or none, in one write.
+///
+/// # Errors
+/// As [`set`].
+pub fn set_all(path: &Path, entries: &[(&str, &str)]) -> Result<(), ConfigError> {
+    let typed = |(key, value): &(&str, &str)| Ok(((*key).to_owned(), read_value(key, value)?));
+    put(path, &entries.iter().map(typed).collect::<Result<Vec<_>, ConfigError>>()?)
+}
+
+/// A value as it is typed, as the key takes it.
+fn read_value(key: &str, value: &str) -> Result<Json, ConfigError> {
     let spec = spec(key)?;
     let bad = |expected: String| ConfigError::BadValue { key: key.into(), value: format!("{value:?}"), expected };
     let node = yaml::parse(value, "").ok().filter(|node| !matches!(node.value, yaml::Value::Map(_)));
@@ -31,8 +45,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
         Kind::Text | Kind::Secret if !value.trim_start().starts_with(['"', '\'']) => yaml::Node::text(value),
         _ => node,
     };
-    let value = convert(spec.kind, &node).map_err(&bad)?.ok_or_else(|| bad("expected a value".into()))?;
-    write(path, key, value)
+    convert(spec.kind, &node).map_err(&bad)?.ok_or_else(|| bad("expected a value".into()))
 }
 
 /// Adds a text to a list of a YAML file; the list and the file are made when missing. `false` when it was there already.
@@ -95,12 +108,13 @@ pub fn take(path: &Path, key: &str, value: &str) -> Result<(), ConfigError> {
     write(path, key, Json::Array(left))
 }
 
-/// Sets keys to values that the caller has checked, in this order where they are new.
+/// Sets keys to values that the caller has checked, in this order where they are new, in one write.
 ///
 /// # Errors
 /// As [`set`], but for the key and the value.
 pub fn put(path: &Path, entries: &[(String, Json)]) -> Result<(), ConfigError> {
-    entries.iter().try_for_each(|(key, value)| write(path, key, value.clone()))
+    let edit = |text: String, (key, value): &(String, Json)| edited(&text, path, key, value.clone());
+    Ok(fs::write_atomic(path, &entries.iter().try_fold(read(path)?, edit)?)?)
 }
 
 /// Takes a key and all below it out of the file.
@@ -160,9 +174,13 @@ fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
-    let old = read(path)?;
-    let mut root = yaml::parse(&old, &path.to_string_lossy())?.to_json();
-    let mut old = old;
+    Ok(fs::write_atomic(path, &edited(&read(path)?, path, key, value)?)?)
+}
+
+/// The text of a file with one key changed.
+fn edited(old: &str, path: &Path, key: &str, value: Json) -> Result<String, ConfigError> {
+    let mut root = yaml::parse(old, &path.to_string_lossy())?.to_json();
+    let mut old = old.to_owned();
     let mut key = key;
     for (section, short) in [("model", "default"), ("sandbox", "mode")] {
         let Some(inner) = key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.')) else { continue };
@@ -181,8 +199,7 @@ fn write(path: &Path, key: &str, value: Json) -> Result<(), ConfigError> {
     }
     let wanted = with_value(root, key, value.clone());
     let text = apply(&old, key, &value, &wanted);
-    let text = text.ok_or_else(|| ConfigError::Unsafe { key: key.into(), path: path.into() })?;
-    Ok(fs::write_atomic(path, &text)?)
+    text.ok_or_else(|| ConfigError::Unsafe { key: key.into(), path: path.into() })
 }
 
 /// From the old text, a key and its value to the new text; `None` when this way does not fit.
@@ -334,6 +351,21 @@ mod tests {
     }
 
     const OLD: &str = "# my file\nmodel:\n  default: a/b   # the good one\n  # why\n  provider: openrouter\n\nagent:\n  max_turns: 10\n# kept\nkanban: {failure_limit: 3}\ncommand_allowlist: []\n";
+
+    #[test]
+    fn what_belongs_together_is_written_in_one_step_or_not_at_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.yaml");
+        std::fs::write(&file, "# mine\nmodel: old # short\n").unwrap();
+        let wrong = set_all(&file, &[("model.provider", "local"), ("model.defalt", "tiny")]).unwrap_err();
+        assert!(wrong.to_string().contains("model.defalt"), "{wrong}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\nmodel: old # short\n");
+        set_all(&file, &[("model.provider", "local"), ("model.default", "tiny")]).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let model = yaml::parse(&text, "").unwrap().to_json()["model"].clone();
+        assert_eq!(model, serde_json::json!({"provider": "local", "default": "tiny"}));
+        assert!(text.starts_with("# mine\n"), "{text}");
+    }
 
     #[test]
     fn entries_come_and_go_and_comments_stay() {

@@ -139,13 +139,14 @@ pub fn save_key(paths: &Paths, provider: &str, key: &str) -> Result<(), String> 
     dotenv::set(&paths.dotenv(), &variable, key).map_err(|error| error.to_string())
 }
 
-/// Makes a model the one of new sessions. Blocks.
+/// Makes a model the one of new sessions, in one write; an empty provider stays the one that is configured. Blocks.
 ///
 /// # Errors
 /// The config can't be read or written.
 pub fn save_model(paths: &Paths, provider: &str, model: &str) -> Result<(), ConfigError> {
-    edit::set(&paths.config(), "model.provider", provider)?;
-    edit::set(&paths.config(), "model.default", model)
+    let all = [("model.provider", provider), ("model.default", model)];
+    let given: Vec<_> = all.into_iter().filter(|(_, value)| !value.is_empty()).collect();
+    edit::set_all(&paths.config(), &given)
 }
 
 /// Writes an address and its model into the config, and the key, which may be empty, into `.env`. Blocks.
@@ -154,9 +155,7 @@ pub fn save_model(paths: &Paths, provider: &str, model: &str) -> Result<(), Conf
 /// A file can't be read or written.
 pub fn save_server(paths: &Paths, before: &Config, base_url: &str, key: &str, model: &str) -> Result<(), ConfigError> {
     let file = paths.config();
-    for (name, value) in [("model.base_url", base_url), ("model.provider", "custom"), ("model.default", model)] {
-        edit::set(&file, name, value)?;
-    }
+    edit::set_all(&file, &[("model.base_url", base_url), ("model.provider", "custom"), ("model.default", model)])?;
     if !key.is_empty() {
         dotenv::set(&paths.dotenv(), SERVER_KEY, key)?;
         return edit::set(&file, "model.api_key", &format!("${{{SERVER_KEY}}}"));

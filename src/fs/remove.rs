@@ -41,11 +41,13 @@ pub enum File {
     Asked,
     /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
     Window,
-    /// `NAME.gguf` or `NAME.gguf.part` in the folder of models: a model that was fetched, or a part of one.
+    /// `NAME.gguf`, `NAME.gguf.part` or `NAME.gguf.from` in the folder of models: a model that was fetched, a part of one, or
+    /// where it came from.
     Model,
-    /// `engines/NAME.whl` of the home, or a part of one: the archive of an engine.
+    /// `engines/NAME.whl` of the home, a part of one, or where it came from: the archive of an engine.
     Archive,
-    /// `run/NAME.model` or `run/NAME.key` of the home: which process serves a model, and the key to it.
+    /// `run/NAME.model` or `run/NAME.key` of the home: which process serves a model, and the key to it. Of a model that is
+    /// gone also `run/NAME.HOST.lock`, `run/NAME.HOST.start` and `logs/model-NAME.log`.
     Served,
     /// `NAME.db-shm` of the home: the index of a log that is no more.
     LogIndex,
@@ -177,9 +179,19 @@ impl File {
                 Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),
                 None => [".tabs", ".lock"].iter().find_map(|end| name.strip_suffix(end)).is_some_and(digits),
             },
-            (Self::Model, [_, name]) => name.ends_with(".gguf") || name.ends_with(".gguf.part"),
-            (Self::Archive, ["engines", name]) => name.ends_with(".whl") || name.ends_with(".whl.part"),
-            (Self::Served, ["run", name]) => name.ends_with(".model") || name.ends_with(".key"),
+            (Self::Model, [_, name]) => [".gguf", ".gguf.part", ".gguf.from"].iter().any(|end| name.ends_with(end)),
+            (Self::Archive, ["engines", name]) => {
+                [".whl", ".whl.part", ".whl.from"].iter().any(|end| name.ends_with(end))
+            }
+            (Self::Served, ["run", name]) => match name.rsplit_once('.') {
+                Some((_, "model" | "key")) => true,
+                // A window's has no host.
+                Some((rest, "lock" | "start")) => {
+                    rest.rsplit_once('.').is_some_and(|(_, host)| host.len() == 8 && hex(host))
+                }
+                _ => false,
+            },
+            (Self::Served, ["logs", name]) => name.starts_with("model-") && name.ends_with(".log"),
             (Self::LogIndex, [name]) => name.ends_with(".db-shm"),
             (Self::ShellState, ["state", name]) => name.len() == 16 && hex(name),
             _ => false,

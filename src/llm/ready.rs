@@ -35,6 +35,22 @@ pub fn pasteable() -> Vec<String> {
     providers::all().iter().filter(takes_key).map(|provider| provider.id.clone()).collect()
 }
 
+/// What people call a provider; its id where it has no other name.
+pub fn title(provider: &str) -> &str {
+    providers::find(provider).map_or(provider, |known| &known.name)
+}
+
+/// Whether there is a provider of this name.
+pub fn is_provider(name: &str) -> bool {
+    providers::find(name).is_some()
+}
+
+/// Where a server of this kind answers: as its variable says, else where it usually does.
+pub fn local_base(provider: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let known = providers::find(provider)?;
+    Some(env(&known.base_env).filter(|base| !base.trim().is_empty()).unwrap_or_else(|| known.base_url.clone()))
+}
+
 /// The variable that holds a provider's key.
 pub fn key_variable(provider: &str) -> Option<String> {
     providers::find(provider).and_then(|provider| provider.keys.first().cloned())

@@ -9,5 +9,5 @@ mod record;
 pub use find::{Engine, Missing, find};
 pub use launch::{Plan, Wish, plan};
 
-pub(super) use launch::{knows_key, settled, start};
+pub(super) use launch::{knows_key, passed, settled, start};
 pub(super) use record::{Files, Users};

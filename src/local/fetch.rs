@@ -4,19 +4,17 @@
 
 mod client;
 mod hub;
+mod part;
 #[cfg(test)]
 mod tests;
 
 pub use hub::{Offer, ask};
 
 use super::machine::room;
-use super::shelf::PART;
 use crate::fs::{WriteError, ensure_dir};
 use client::Client;
 use futures::StreamExt;
-use sha2::{Digest, Sha256};
-use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use part::Part;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -111,11 +109,11 @@ pub async fn fetch(
     let mut wrong = None;
     for address in &wanted.from {
         match from_host(&client, address, wanted, &mut part, pause, tell).await {
-            Ok(()) => match part.settle(wanted, &host_of(address)) {
+            Ok(()) => match part.settle(wanted, &host_of(address)).await {
                 // What was here before may have been the wrong part.
                 Err(FetchError::Hash { .. }) if resumed && wrong.is_none() => {
                     match from_host(&client, address, wanted, &mut part, pause, tell).await {
-                        Ok(()) => match part.settle(wanted, &host_of(address)) {
+                        Ok(()) => match part.settle(wanted, &host_of(address)).await {
                             Err(error @ FetchError::Hash { .. }) => wrong = Some(error),
                             settled => return settled,
                         },
@@ -207,6 +205,16 @@ async fn stream(
     {
         return Err(Broken::Host(format!("{} has {says} bytes of it, not {bytes}", host_of(address))));
     }
+    // Without a hash only the host's word tells that it is still the same file.
+    if part.done > 0 && wanted.sha256.is_none() && !part.is_version(address, &answer.etag, of) {
+        part.restart()?;
+        if answer.goes_on {
+            return Err(Broken::Host(format!("{} has another version of it now", host_of(address))));
+        }
+    }
+    if part.done == 0 {
+        part.begins(wanted, address, &answer.etag, of)?;
+    }
     enough(wanted, of.unwrap_or(0).saturating_sub(part.done))?;
     let mut meter = Meter::new(part.done);
     tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed: 0.0 });
@@ -219,7 +227,7 @@ async fn stream(
         let piece = tokio::select! {
             piece = next => piece.map_err(|_| Broken::Host(format!("{} sends nothing", host_of(address))))?,
             () = pause.cancelled() => {
-                part.flush()?;
+                part.flush().await?;
                 return Err(FetchError::Paused.into());
             }
         };
@@ -243,7 +251,7 @@ async fn stream(
             tell(Progress::Loading { done: part.done, of: of.unwrap_or(0), speed });
         }
     }
-    part.flush()?;
+    part.flush().await?;
     match of {
         Some(of) if part.done < of => Err(Broken::Host(format!("{} broke off", host_of(address)))),
         _ => Ok(()),
@@ -295,107 +303,5 @@ impl Meter {
         let (since, from) = self.marks.front()?;
         let seconds = now.duration_since(*since).as_secs_f64().max(0.001);
         Some((done.saturating_sub(*from)) as f64 / seconds)
-    }
-}
-
-/// What came so far. Locked, so that one process writes it.
-struct Part {
-    path: PathBuf,
-    file: File,
-    done: u64,
-    hash: Sha256,
-}
-
-impl Part {
-    fn open(wanted: &Wanted) -> Result<Self, FetchError> {
-        let mut name = wanted.file.clone().into_os_string();
-        name.push(format!(".{PART}"));
-        let path = PathBuf::from(name);
-        let fail = |error: std::io::Error| WriteError::new(&path, &error);
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FetchError::Busy { title: wanted.title.clone() }),
-            // Some network disks have no locks.
-            Err(TryLockError::Error(error)) => tracing::warn!("no lock on {}: {error}", path.display()),
-        }
-        let done = file.metadata().map_err(fail)?.len();
-        let too_long = wanted.bytes.is_some_and(|bytes| done > bytes);
-        let mut part = Self { path, file, done, hash: Sha256::new() };
-        // Without a hash nothing would tell that two files were mixed.
-        if too_long || wanted.sha256.is_none() {
-            part.restart()?;
-        }
-        Ok(part)
-    }
-
-    /// Reads what is here into the hash: some 2 s a gigabyte, in pieces that let others work.
-    async fn read_again(
-        &mut self,
-        wanted: &Wanted,
-        pause: &CancellationToken,
-        tell: &(dyn Fn(Progress) + Sync),
-    ) -> Result<(), FetchError> {
-        if self.done == 0 {
-            return Ok(());
-        }
-        let fail = |path: &Path, error: std::io::Error| WriteError::new(path, &error);
-        self.file.seek(SeekFrom::Start(0)).map_err(|error| fail(&self.path, error))?;
-        let (mut block, mut read, mut told) = (vec![0; 1 << 20], 0, Instant::now());
-        loop {
-            if pause.is_cancelled() {
-                return Err(FetchError::Paused);
-            }
-            let count = self.file.read(&mut block).map_err(|error| fail(&self.path, error))?;
-            if count == 0 {
-                break;
-            }
-            self.hash.update(block.get(..count).unwrap_or_default());
-            read += count as u64;
-            tokio::task::yield_now().await;
-            if told.elapsed() > REPORT {
-                told = Instant::now();
-                tell(Progress::Checking { done: read, of: wanted.bytes.unwrap_or(self.done) });
-            }
-        }
-        self.done = read;
-        Ok(())
-    }
-
-    fn write(&mut self, piece: &[u8]) -> Result<(), WriteError> {
-        self.file.write_all(piece).map_err(|error| WriteError::new(&self.path, &error))?;
-        self.hash.update(piece);
-        self.done += piece.len() as u64;
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), WriteError> {
-        self.file.sync_data().map_err(|error| WriteError::new(&self.path, &error))
-    }
-
-    fn restart(&mut self) -> Result<(), WriteError> {
-        let fail = |error: std::io::Error| WriteError::new(&self.path, &error);
-        self.file.set_len(0).map_err(fail)?;
-        self.file.seek(SeekFrom::Start(0)).map_err(fail)?;
-        (self.done, self.hash) = (0, Sha256::new());
-        Ok(())
-    }
-
-    /// The whole of it is here: it is checked and gets its name.
-    fn settle(&mut self, wanted: &Wanted, host: &str) -> Result<(), FetchError> {
-        let found: String =
-            std::mem::take(&mut self.hash).finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        if let Some(hash) = wanted.sha256.as_ref().filter(|hash| **hash != found) {
-            self.restart()?;
-            return Err(FetchError::Hash {
-                title: wanted.title.clone(),
-                host: host.to_owned(),
-                wanted: hash.clone(),
-                found,
-            });
-        }
-        self.flush()?;
-        std::fs::rename(&self.path, &wanted.file).map_err(|error| WriteError::new(&wanted.file, &error))?;
-        Ok(())
     }
 }

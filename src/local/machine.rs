@@ -26,14 +26,11 @@ const LOOK: Duration = Duration::from_millis(40);
 impl Machine {
     /// Looks. Blocks for some 60 ms, most of it for the speed of memory, which is measured with `measured`.
     pub fn look(models: &Path, measured: bool) -> Self {
-        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let (memory, free) = memory();
         Self {
-            memory: kilobytes(&text, "MemTotal:").map(|memory| limited(memory, "memory.max")),
-            free: kilobytes(&text, "MemAvailable:").map(|free| match group_free() {
-                Some(most) => free.min(most),
-                None => free,
-            }),
+            memory,
+            free,
             video: video(Path::new("/sys/class/drm")),
             disk: room(models),
             cores,
@@ -50,20 +47,50 @@ impl Machine {
     }
 }
 
+/// Memory in all, and what a new program can have of it.
+#[cfg(not(target_os = "macos"))]
+fn memory() -> (Option<u64>, Option<u64>) {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let all = kilobytes(&text, "MemTotal:").map(|memory| limited(memory, "memory.max"));
+    let free = kilobytes(&text, "MemAvailable:").map(|free| group_free().map_or(free, |most| free.min(most)));
+    (all, free)
+}
+
+/// Memory in all. What is free of it is not asked: the system compresses and gives back what others don't use.
+#[cfg(target_os = "macos")]
+fn memory() -> (Option<u64>, Option<u64>) {
+    use crate::exec::{Limits, Oneshot, OutputLimit, Remainder};
+    let mut command = std::process::Command::new("/usr/sbin/sysctl");
+    command.args(["-n", "hw.memsize"]);
+    let bounds = Limits { time: Duration::from_secs(2), stdout: OutputLimit::First(64), stderr: OutputLimit::None };
+    let asked = Oneshot { command, input: Vec::new(), bounds, rest: Remainder::Ends }.block(&|| false);
+    (asked.ok().and_then(|said| memsize(&String::from_utf8_lossy(&said.stdout))), None)
+}
+
+/// What `sysctl hw.memsize` says, with its name before the number or without.
+#[cfg(any(target_os = "macos", test))]
+fn memsize(text: &str) -> Option<u64> {
+    text.trim().rsplit([':', ' ']).next()?.parse().ok()
+}
+
+#[cfg(any(not(target_os = "macos"), test))]
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
 /// What the control group of a container allows, where that is less.
+#[cfg(not(target_os = "macos"))]
 fn limited(memory: u64, file: &str) -> u64 {
     group(file).map_or(memory, |most| memory.min(most))
 }
 
+#[cfg(not(target_os = "macos"))]
 fn group(file: &str) -> Option<u64> {
     std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(file)).ok()?.trim().parse().ok()
 }
 
+#[cfg(not(target_os = "macos"))]
 fn group_free() -> Option<u64> {
     Some(group("memory.max")?.saturating_sub(group("memory.current")?))
 }
@@ -124,6 +151,18 @@ mod tests {
         assert_eq!(kilobytes(text, "MemTotal:"), Some(24_684_104 * 1024));
         assert_eq!(kilobytes(text, "MemAvailable:"), Some(22_703_616 * 1024));
         assert_eq!(kilobytes("", "MemTotal:"), None);
+    }
+
+    #[test]
+    fn memory_is_read_as_sysctl_tells_it() {
+        for (text, bytes) in [
+            ("17179869184\n", Some(17_179_869_184)),
+            ("hw.memsize: 8589934592\n", Some(8_589_934_592)),
+            ("", None),
+            ("sysctl: unknown oid 'hw.memsize'\n", None),
+        ] {
+            assert_eq!(memsize(text), bytes, "{text:?}");
+        }
     }
 
     #[test]

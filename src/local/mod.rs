@@ -9,6 +9,7 @@ mod error;
 pub mod fetch;
 pub mod get;
 pub mod gguf;
+pub mod idle;
 pub mod machine;
 mod provider;
 pub mod served;

@@ -382,6 +382,16 @@ impl Local {
             });
             let _ = left.await;
         }
+        let local = self.clone();
+        let _ = tokio::task::spawn_blocking(move || local.sweep()).await;
+    }
+
+    /// Removes what is left of servers of models that are gone. Blocks.
+    pub fn sweep(&self) {
+        // Without its folder, which may be on a disk that is not there now, no model counts as gone.
+        if self.0.shelf.dir().is_dir() {
+            Files::sweep(&self.0.home, |name| self.0.shelf.find(name).is_some());
+        }
     }
 }
 

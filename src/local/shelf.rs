@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// Ends of the names of files that are being fetched.
 pub(super) const PART: &str = "part";
 
+/// Ends of the names of files that say where another one comes from.
+pub(super) const FROM: &str = "from";
+
 /// The folder of the models, and what is in it.
 #[derive(Clone, Debug)]
 pub struct Shelf {
@@ -129,7 +132,8 @@ impl Shelf {
         }
         let whole = self.place(name);
         let mut gone = false;
-        for file in [whole.with_extension(format!("gguf.{PART}")), whole] {
+        let beside = |end: &str| whole.with_extension(format!("gguf.{end}"));
+        for file in [beside(FROM), beside(PART), whole.clone()] {
             // A folder of the person's choice is theirs: only what we name so is deleted in it.
             gone |= remove::file(remove::File::Model, self.dir.parent().unwrap_or(&self.home), &file)?;
         }

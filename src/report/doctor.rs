@@ -1,6 +1,7 @@
 //! What is set up, what is missing, and what to do about it: for `hermes doctor` and `/doctor`.
 
 mod extensions;
+pub mod local;
 mod place;
 mod sandbox;
 
@@ -100,6 +101,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.push(keys(loaded));
     rows.extend(logins(loaded, &accounts));
     rows.extend(literal_keys(loaded));
+    rows.extend(local::rows(paths, loaded));
     rows.push(dotenv(paths));
     rows.push(database(&paths.state().join("state.db")));
     rows.extend(terminal(paths, loaded));

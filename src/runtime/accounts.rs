@@ -19,64 +19,39 @@ pub fn offered(config: &Config) -> Vec<SignInRow> {
     SignIn::all(config).into_iter().map(row).collect()
 }
 
-/// A sign-in that is under way.
-#[derive(Default)]
-pub struct Pending {
-    task: Option<tokio::task::JoinHandle<()>>,
-    pasted: Option<mpsc::Sender<String>>,
-}
-
-impl Pending {
-    /// Begins one; the one before ends.
-    pub fn begin(&mut self, provider: String, context: Context, replies: mpsc::Sender<Msg>) {
-        self.leave();
-        let (paste, mut pasted) = mpsc::channel(1);
-        self.pasted = Some(paste);
-        self.task = Some(tokio::spawn(async move {
-            let loaded = Arc::new(loads::fresh(&context));
-            let accounts: Accounts = context.engine.services().accounts.clone();
-            let (steps, mut told) = mpsc::unbounded_channel();
-            let tell = move |step| drop(steps.send(step));
-            let watch = Watch { tell: &tell, pasted: Box::pin(async move { pasted.recv().await }) };
-            let name = provider.clone();
-            let work = accounts.sign_in(&loaded, &name, None, None, watch);
-            tokio::pin!(work);
-            let result = loop {
-                tokio::select! {
-                    Some(step) = told.recv() => {
-                        let fact = AccountFact::Step { provider: provider.clone(), stage: stage(step) };
-                        // The screen is gone: nobody waits.
-                        let _ = replies.send(Msg::Account(fact)).await;
-                    }
-                    done = &mut work => break done,
-                }
-            };
-            let result = match result {
-                Ok(saved) => {
-                    let note = saved.note.map(|note| format!("; {note}")).unwrap_or_default();
-                    Ok(format!("signed in to {provider}; the login is in {}{note}", saved.place))
-                }
-                Err(error) => Err(error.to_string()),
-            };
-            let _ = replies.send(Msg::Account(AccountFact::SignedIn { provider, result })).await;
-        }));
-    }
-
-    /// The address that the browser ended at.
-    pub fn came_back(&self, address: String) {
-        if let Some(pasted) = &self.pasted {
-            // One is waited for; more are of no use.
-            let _ = pasted.try_send(address);
+/// A sign-in to its end, each step told; `pasted` hears the address that the browser ended at.
+pub async fn sign_in(
+    provider: String,
+    context: Context,
+    replies: mpsc::Sender<Msg>,
+    mut pasted: mpsc::Receiver<String>,
+) {
+    let loaded = Arc::new(loads::fresh(&context));
+    let accounts: Accounts = context.engine.services().accounts.clone();
+    let (steps, mut told) = mpsc::unbounded_channel();
+    let tell = move |step| drop(steps.send(step));
+    let watch = Watch { tell: &tell, pasted: Box::pin(async move { pasted.recv().await }) };
+    let name = provider.clone();
+    let work = accounts.sign_in(&loaded, &name, None, None, watch);
+    tokio::pin!(work);
+    let result = loop {
+        tokio::select! {
+            Some(step) = told.recv() => {
+                let fact = AccountFact::Step { provider: provider.clone(), stage: stage(step) };
+                // The screen is gone: nobody waits.
+                let _ = replies.send(Msg::Account(fact)).await;
+            }
+            done = &mut work => break done,
         }
-    }
-
-    /// Ends it, wherever it is.
-    pub fn leave(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.abort();
+    };
+    let result = match result {
+        Ok(saved) => {
+            let note = saved.note.map(|note| format!("; {note}")).unwrap_or_default();
+            Ok(format!("signed in to {provider}; the login is in {}{note}", saved.place))
         }
-        self.pasted = None;
-    }
+        Err(error) => Err(error.to_string()),
+    };
+    let _ = replies.send(Msg::Account(AccountFact::SignedIn { provider, result })).await;
 }
 
 fn stage(step: Step) -> SignInStage {

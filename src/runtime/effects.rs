@@ -1,5 +1,6 @@
 //! Carries out what `update` orders. Long work goes to tasks that answer with messages.
 
+use super::browser_login::BrowserLogin;
 use super::open_tabs::OpenTabs;
 use super::paths::Paths;
 use super::{Context, Workers, editor, loads};
@@ -53,8 +54,8 @@ pub struct EffectRunner {
     /// Changes of files of the home folder: one after another, none is dropped.
     writes: mpsc::UnboundedSender<LoadRequest>,
     paths: Paths,
-    login: super::servers::Login,
-    sign_in: super::accounts::Pending,
+    login: BrowserLogin,
+    sign_in: BrowserLogin,
     downloads: super::local_models::Downloads,
     watch: crate::engine::Watch,
     job_pump: Option<tokio::task::JoinHandle<()>>,
@@ -162,7 +163,10 @@ impl EffectRunner {
             }
             Effect::Load(LoadRequest::Demo) => return ControlFlow::Leave { code: 0, demo: true },
             Effect::Load(
-                request @ (LoadRequest::SetConfig { .. } | LoadRequest::SaveKey { .. } | LoadRequest::UseServer { .. }),
+                request @ (LoadRequest::SetConfig { .. }
+                | LoadRequest::SaveModel { .. }
+                | LoadRequest::SaveKey { .. }
+                | LoadRequest::UseServer { .. }),
             ) => {
                 let _ = self.writes.send(request);
             }
@@ -274,7 +278,10 @@ impl EffectRunner {
                     let _ = replies.send(Msg::Server(ServerFact::Read { result, why })).await;
                 });
             }
-            ServerOrder::Login { name } => self.login.begin(name, context.mcp, self.replies.clone()),
+            ServerOrder::Login { name } => {
+                let replies = self.replies.clone();
+                self.login.begin(|pasted| super::servers::log_in(name, context.mcp, replies, pasted));
+            }
             ServerOrder::CameBack { address } => self.login.came_back(address),
             ServerOrder::LeaveLogin => self.login.leave(),
         }
@@ -283,7 +290,8 @@ impl EffectRunner {
     fn account(&mut self, order: AccountOrder, model: &Model) {
         match order {
             AccountOrder::SignIn { provider } => {
-                self.sign_in.begin(provider, self.context.of(model.tab.of.as_ref()), self.replies.clone());
+                let (context, replies) = (self.context.of(model.tab.of.as_ref()), self.replies.clone());
+                self.sign_in.begin(|pasted| super::accounts::sign_in(provider, context, replies, pasted));
             }
             // Without a browser the person follows the address by hand.
             AccountOrder::Browse { address } => drop(crate::exec::browse(&address)),

@@ -11,7 +11,7 @@ use crate::config::load;
 use crate::config::skin::{self, Appearance, Listed};
 use crate::engine::choose;
 use crate::llm::ability::Ability;
-use crate::llm::{ModelInfo, catalog, endpoint, http, providers, ready};
+use crate::llm::{ModelInfo, catalog, endpoint, http, ready};
 use crate::protocol::{ItemId, RewindPoint, RewindPreview};
 use crate::store::{Blobs, Store, StoreError};
 use crate::tools::file::restore_target::RestoreTarget;
@@ -40,7 +40,18 @@ impl Facts {
 /// Does the work; `None` when there is nothing to tell.
 pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Option<Msg> {
     let reply = match request {
-        LoadRequest::Models { refresh } => models(&context, refresh).await,
+        LoadRequest::Models { refresh } => {
+            let (choices, problems) = models(&context, refresh).await;
+            LoadReply::Models { choices, problems }
+        }
+        LoadRequest::StartServer { provider } => LoadReply::ServerStarted(own_server::start(&context, &provider).await),
+        LoadRequest::NamedModel { name } => {
+            let (choices, problems) = models(&context, true).await;
+            LoadReply::NamedModel { name, choices, problems }
+        }
+        LoadRequest::NamedLocal { name } => {
+            LoadReply::NamedLocal { name, offers: local_models::offers(&context).await }
+        }
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::LocalModels => LoadReply::LocalModels(local_models::offers(&context).await),
         LoadRequest::Served => LoadReply::Served(local_models::served(&local_models::of(&context))),
@@ -97,6 +108,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         }
         // Writes go through [`write`], the demo through the loop, paths through their index.
         LoadRequest::SetConfig { .. }
+        | LoadRequest::SaveModel { .. }
         | LoadRequest::SaveKey { .. }
         | LoadRequest::UseServer { .. }
         | LoadRequest::Paths { .. }
@@ -132,6 +144,11 @@ pub fn write(request: LoadRequest) -> impl FnOnce(&Context) -> Option<Msg> + Sen
             Some(Msg::Loaded(LoadReply::KeySaved { provider, result }))
         }
         LoadRequest::UseServer { server, model } => Some(Msg::Loaded(own_server::save(context, &server, model))),
+        LoadRequest::SaveModel { provider, model } => {
+            let write = || choose::save_model(&context.paths, &provider, &model);
+            let text = context.policy.ours(write).err()?.to_string();
+            Some(Msg::Loaded(LoadReply::Report { title: "the model was not saved".into(), text }))
+        }
         LoadRequest::SetConfig { key, value } => {
             let write = || crate::config::edit::set(&context.paths.config(), &key, &value);
             let text = context.policy.ours(write).err()?.to_string();
@@ -146,7 +163,7 @@ pub fn fresh(context: &Context) -> load::Loaded {
     load::load(&context.sources)
 }
 
-async fn models(context: &Context, refresh: bool) -> LoadReply {
+async fn models(context: &Context, refresh: bool) -> (Vec<ModelChoice>, Vec<String>) {
     let loaded = Arc::new(fresh(context));
     let accounts = &context.engine.services().accounts;
     let (cache, http) = (context.paths.cache(), http::client());
@@ -177,7 +194,7 @@ async fn models(context: &Context, refresh: bool) -> LoadReply {
     }
     let tested = |info: &ModelInfo| models.ability(Some(&format!("{}:{}", info.provider, info.id)));
     choices.extend(here(context).await.iter().map(|info| choice(info, tested(info).as_ref())));
-    LoadReply::Models { choices, problems }
+    (choices, problems)
 }
 
 /// The models that are on this computer.
@@ -196,12 +213,13 @@ async fn here(context: &Context) -> Vec<ModelInfo> {
 async fn found(context: &Context) -> Found {
     let loaded = fresh(context);
     let keys = choose::keys(&loaded, &context.engine.services().accounts, &context.paths);
-    let (servers, offers) = tokio::join!(choose::servers(&loaded), local_models::offers(context));
-    let names = providers::all().iter().map(|provider| (provider.id.clone(), provider.name.clone())).collect();
+    let (servers, offers, idle) =
+        tokio::join!(choose::servers(&loaded), local_models::offers(context), own_server::idle(context));
     let servers = servers.into_iter().map(own_server::row).collect();
     let mut sign_ins = super::accounts::offered(&loaded.config);
     sign_ins.retain(|row| row.missing.is_empty() && !keys.iter().any(|(provider, _)| *provider == row.provider));
-    Found { keys, servers, sign_ins, providers: ready::pasteable(), names, local: Some(offers) }
+    let idle = idle.iter().map(own_server::idle_row).collect();
+    Found { keys, servers, idle, sign_ins, providers: ready::pasteable(), local: Some(offers) }
 }
 
 /// One live call with a pasted key.

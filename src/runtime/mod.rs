@@ -1,6 +1,7 @@
 //! The loop of the screen, and the only code that awaits for the UI: wait, drain, update, run effects, maybe draw.
 
 pub mod accounts;
+mod browser_login;
 mod diff;
 mod editor;
 mod effects;

@@ -49,52 +49,22 @@ pub async fn reload(context: &Context) -> Result<ServerChanges, String> {
     Ok(ServerChanges { new, changed, gone })
 }
 
-/// A login that is under way.
-#[derive(Default)]
-pub struct Login {
-    task: Option<tokio::task::JoinHandle<()>>,
-    pasted: Option<mpsc::Sender<String>>,
-}
-
-impl Login {
-    /// Begins one; the one before ends.
-    pub fn begin(&mut self, name: String, mcp: Mcp, replies: mpsc::Sender<Msg>) {
-        self.leave();
-        let (paste, pasted) = mpsc::channel(1);
-        self.pasted = Some(paste);
-        let pasted = Arc::new(Mutex::new(pasted));
-        self.task = Some(tokio::spawn(async move {
-            let (server, told) = (name.clone(), replies.clone());
-            let visit = move |address: String| -> BoxFuture<'static, Option<String>> {
-                let (server, told, pasted) = (server.clone(), told.clone(), Arc::clone(&pasted));
-                Box::pin(async move {
-                    // Without a browser the person follows the address by hand.
-                    let _ = crate::exec::browse(&address);
-                    let _ = told.send(Msg::Server(ServerFact::LoginAt { name: server, address })).await;
-                    pasted.lock().await.recv().await
-                })
-            };
-            let result = mcp.login(&name, &visit).await;
-            // The screen is gone: nobody waits.
-            let _ = replies.send(Msg::Server(ServerFact::LoggedIn { name, result })).await;
-        }));
-    }
-
-    /// The address that the browser ended at.
-    pub fn came_back(&self, address: String) {
-        if let Some(pasted) = &self.pasted {
-            // One is waited for; more are of no use.
-            let _ = pasted.try_send(address);
-        }
-    }
-
-    /// Ends it, wherever it is.
-    pub fn leave(&mut self) {
-        if let Some(task) = self.task.take() {
-            task.abort();
-        }
-        self.pasted = None;
-    }
+/// A login to its end; `pasted` hears the address that the browser ended at.
+pub async fn log_in(name: String, mcp: Mcp, replies: mpsc::Sender<Msg>, pasted: mpsc::Receiver<String>) {
+    let pasted = Arc::new(Mutex::new(pasted));
+    let (server, told) = (name.clone(), replies.clone());
+    let visit = move |address: String| -> BoxFuture<'static, Option<String>> {
+        let (server, told, pasted) = (server.clone(), told.clone(), Arc::clone(&pasted));
+        Box::pin(async move {
+            // Without a browser the person follows the address by hand.
+            let _ = crate::exec::browse(&address);
+            let _ = told.send(Msg::Server(ServerFact::LoginAt { name: server, address })).await;
+            pasted.lock().await.recv().await
+        })
+    };
+    let result = mcp.login(&name, &visit).await;
+    // The screen is gone: nobody waits.
+    let _ = replies.send(Msg::Server(ServerFact::LoggedIn { name, result })).await;
 }
 
 /// All about one server, as text.

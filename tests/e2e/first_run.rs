@@ -1,6 +1,6 @@
 //! The card of a start without a model, up to the first answer.
 
-use crate::harness::{Home, Mock, Step, Term, UNTESTED, until};
+use crate::harness::{Home, Mock, Step, Term, UNTESTED, has, until};
 use std::os::unix::fs::PermissionsExt as _;
 
 /// A home without a model whose OpenRouter is this server.
@@ -158,4 +158,73 @@ fn the_demo_offers_its_scenes_and_a_click_takes_one() {
     term.send(&format!("\x1b[<0;12;{row}M\x1b[<0;12;{row}m"));
     term.shows("it stands in the composer", |text| text.matches("ask: the model").count() == 2);
     term.send("\r").wait("What should the greeter say?");
+}
+
+/// A stand-in for `ollama`: it answers where `OLLAMA_BASE_URL` says, and notes its number.
+const OLLAMA: &str = r#"#!/usr/bin/env python3
+import http.server, json, os, sys
+assert sys.argv[1:] == ["serve"] and "SECRET_API_KEY" not in os.environ
+port = int(os.environ["OLLAMA_BASE_URL"].split(":")[2].split("/")[0])
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+    def do_GET(self):
+        known = {"/api/tags": {"models": [{"name": "qwen3:4b"}]}, "/v1/models": {"data": [{"id": "qwen3:4b"}]}}
+        body = json.dumps(known.get(self.path, {})).encode()
+        self.send_response(200 if self.path in known else 404)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+with open(os.environ["OLLAMA_PID"], "w") as file:
+    file.write(str(os.getpid()))
+server.serve_forever()
+"#;
+
+/// The process of the stand-in; ends with the test.
+struct Ollama(std::path::PathBuf);
+
+impl Drop for Ollama {
+    fn drop(&mut self) {
+        let pid = std::fs::read_to_string(&self.0).unwrap_or_default();
+        if let Some(pid) = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[test]
+fn an_ollama_that_is_installed_is_named_and_started_after_a_yes() {
+    if !has("an_ollama_that_is_installed_is_named_and_started_after_a_yes", "python3") {
+        return;
+    }
+    let mut home = Home::empty();
+    home.config(UNTESTED);
+    let (bin, pid) = (home.user().join("bin"), home.user().join("ollama.pid"));
+    std::fs::create_dir_all(&bin).unwrap();
+    std::fs::write(bin.join("ollama"), OLLAMA).unwrap();
+    std::fs::set_permissions(bin.join("ollama"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    home.set("PATH", &format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default()));
+    home.set("OLLAMA_BASE_URL", &format!("http://127.0.0.1:{port}/v1"));
+    home.set("OLLAMA_PID", &pid.display().to_string());
+    home.set("SECRET_API_KEY", "of nobody's business");
+    let _ends = Ollama(pid.clone());
+    let said = |args: &[&str]| String::from_utf8_lossy(&home.run(args).stdout).into_owned();
+    let list = said(&["models", "list", "--local"]);
+    assert!(list.contains("Ollama is installed and not running: `ollama serve` starts it"), "{list}");
+    let doctor = said(&["doctor"]);
+    assert!(doctor.contains("installed, not running") && doctor.contains("`ollama serve` starts it"), "{doctor}");
+    let mut term = Term::sized(&home, &[], (120, 45));
+    select(&mut term, "Start Ollama");
+    term.wait("installed, not running · ollama serve");
+    term.send("\r").wait("It runs `ollama serve` in the background");
+    assert!(!pid.exists(), "nothing is started before the yes");
+    term.send("y\r").wait(&format!("Ollama on port {port}")).gone("Start Ollama");
+    select(&mut term, &format!("Ollama on port {port}"));
+    term.send("\r").gone("Welcome").wait("qwen3:4b");
+    term.quit();
+    assert_eq!(term.ended(), 0);
+    let number = std::fs::read_to_string(&pid).unwrap();
+    assert!(std::path::Path::new(&format!("/proc/{}", number.trim())).exists(), "it goes on");
 }

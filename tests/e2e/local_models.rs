@@ -115,6 +115,70 @@ fn quitting_pauses_and_cancelling_removes_what_came_when_it_is_asked_to() {
     until("the part is gone", || !part.exists());
 }
 
+#[test]
+fn a_prompt_waits_for_the_model_comes_back_and_is_sent_when_it_is_there() {
+    if !has("a_prompt_waits_for_the_model_comes_back_and_is_sent_when_it_is_there", "python3") {
+        return;
+    }
+    let hub = Hub::start(1000);
+    hub.behave(Manner::Holds(400 << 10));
+    let (home, _served) = home(&hub);
+    let mut term = card(&home, "Get Tiny Test");
+    term.send("\r").wait("Enter pauses");
+    term.send("say it was worth the wait\r").wait("queued 1").wait("sent when the model is here · Esc takes it back");
+    term.send("\x1b").gone("queued 1").wait("say it was worth the wait");
+    term.send("\r").wait("queued 1");
+    let part = home.hermes().join(format!("models/{MODEL}.gguf.part"));
+    until("all that the hub gives", || length(&part) == 400 << 10);
+    term.kill();
+    // What waited is the draft again: nothing can be sent before a model is there.
+    let mut term = Term::sized(&home, &[], (120, 45));
+    term.wait("Resume Tiny Test").wait("say it was worth the wait");
+    assert!(!term.text().contains("queued 1"), "{}", term.text());
+    term.send("\x03").gone("say it was worth the wait");
+    term.send("\x1b[B").shows("the next row", |text| chosen(text, "Other models"));
+    term.send("\x1b[A\r").wait("Enter pauses");
+    term.send("say it was worth the wait\r").wait("queued 1");
+    hub.behave(Manner::Whole);
+    let both = |text: &str| text.matches("it was worth the wait").count() >= 2;
+    term.gone("Welcome").gone("queued 1").shows("the answer", both);
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_refused_at_once_with_what_does() {
+    let hub = Hub::start(300);
+    let (home, _served) = home(&hub);
+    assert!(home.run(&["models", "get", MODEL, "--yes"]).status.success());
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait(&format!("local:{MODEL}"));
+    term.send("/model tiny-tst\r").wait(&format!("no model is named tiny-tst: did you mean {MODEL}?"));
+    term.send("/login foo\r").wait("no provider is named foo: /login lists all");
+    term.send("/local nosuch\r").wait(&format!("no model for this computer is named nosuch: there is {MODEL}"));
+    assert!(term.text().contains(&format!("local:{MODEL}")), "the model stays:\n{}", term.text());
+}
+
+#[test]
+fn the_doctor_and_plain_lines_say_what_is_here_and_what_to_do() {
+    let hub = Hub::start(300);
+    let (home, _served) = home(&hub);
+    let said = |args: &[&str]| String::from_utf8_lossy(&home.run(args).stdout).into_owned();
+    let plain = said(&["--plain"]);
+    assert!(
+        plain.contains("[no model is chosen yet") && plain.contains("[local models: none on this computer"),
+        "{plain}"
+    );
+    assert!(plain.contains("hermes models get fetches one") && plain.contains("[engine: "), "{plain}");
+    assert!(home.run(&["models", "get", MODEL, "--yes"]).status.success());
+    for text in [said(&["doctor"]), said(&["--plain"])] {
+        assert!(text.contains(&format!("{MODEL} (307 KB), 307 KB in ")), "{text}");
+        assert!(text.contains("llama-server; not running, the first prompt starts it"), "{text}");
+    }
+    std::fs::remove_file(home.hermes().join(format!("models/{MODEL}.gguf"))).unwrap();
+    let text = said(&["doctor"]);
+    assert!(text.contains(&format!("your default model {MODEL} is not here")), "{text}");
+    assert!(text.contains(&format!("→ hermes models get {MODEL}")), "{text}");
+}
+
 fn length(file: &Path) -> u64 {
     std::fs::metadata(file).map_or(0, |about| about.len())
 }

@@ -1,7 +1,7 @@
 //! The self-test of a chosen model, behind the screen: what it shows, and what follows from it.
 
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step, Term, UNTESTED};
+use crate::harness::{Home, Hub, MODEL, Mock, Served, Step, Term, UNTESTED, has};
 use serde_json::json;
 use std::time::Duration;
 
@@ -66,4 +66,30 @@ fn what_a_test_finds_holds_from_the_next_turn_on() {
     term.send("again\r").wait("the second answer");
     let held: Vec<bool> = mock.requests().iter().map(|request| !request["grammar"].is_null()).collect();
     assert_eq!(held, [false, false, false, true], "its calls are held by a grammar from the next turn on");
+}
+
+#[test]
+fn a_model_of_this_computer_is_tested_on_its_own_server_once_it_is_here() {
+    if !has("a_model_of_this_computer_is_tested_on_its_own_server_once_it_is_here", "python3") {
+        return;
+    }
+    let hub = Hub::start(300);
+    let mut home = Home::empty();
+    let served = Served::in_home(&home);
+    home.config(&served.config().replace("self_test: false", "self_test: true"));
+    hub.offer(&mut home);
+    served.behave(&json!({"able": true}));
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("Get Tiny Test").gone("looking for keys");
+    // Keys that came before the card was full get nothing.
+    term.send("\x1b[B\x1b[A\r").gone("Welcome");
+    term.wait("Tiny Test: ").wait("calls tools");
+    let asked = |line: &serde_json::Value| line["request"]["tools"][0]["function"]["name"] == "book_room";
+    assert_eq!(served.heard().iter().filter(|line| asked(line)).count(), 2, "{:?}", served.heard());
+    assert_eq!(served.started().len(), 1, "the first prompt finds the server loaded");
+    term.send("say it is known by now\r").shows("the answer", |text| text.matches("it is known by now").count() >= 2);
+    assert_eq!(served.started().len(), 1);
+    // The picker has it, too, and nobody tests it again.
+    term.send(&format!("/model local:{MODEL}\r/model \r")).wait("This computer");
+    assert_eq!(served.heard().iter().filter(|line| asked(line)).count(), 2);
 }

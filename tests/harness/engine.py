@@ -6,6 +6,7 @@
 #   hangs      it loads for ever
 #   dies       it prints this line and ends with status 1: on the way to its first answer
 #   signal     it ends by this signal instead
+#   able       it calls the tool that the self-test wants
 #   breaks     in the middle of an answer it ends as `dies` or `signal` say, or with status 1
 #
 # Prompts that it knows: `call TOOL {JSON}` calls an offered tool, `say TEXT` says it; after a result it says `that is done`.
@@ -77,6 +78,8 @@ def reply(request):
     called = re.search(r"call (\w+) (\{.*\})", prompt, re.S)
     if called and called[1] in offered:
         return "", (called[1], called[2])
+    if settings().get("able") and prompt.startswith("Use the tool: book the room Blue") and "book_room" in offered:
+        return "", ("book_room", json.dumps({"room": "Blue", "people": 3, "screen": True}))
     said = re.search(r"say (.+)", prompt)
     return said[1] if said else "hello from this computer", None
 

@@ -5,7 +5,7 @@ use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
-use crate::app::model::first_run::{FirstRun, Found, Server};
+use crate::app::model::first_run::{FirstRun, Found, IdleServer, Server};
 use crate::app::model::local::{Local, OfferState};
 use crate::app::model::sign_in::SignInRow;
 use crate::app::window::modals;
@@ -37,7 +37,8 @@ fn listed(card: &FirstRun, found: &Found, local: &Local) -> usize {
     let group = |rows: usize| if rows > 0 { rows + 2 } else { 0 };
     let own = if local.offers.is_some() { LOCAL } else { 0 };
     let groups = group(own) + group(found.keys.len());
-    let taken = AROUND + FIXED + groups + found.servers.len() + found.sign_ins.len();
+    let servers = found.servers.len() + found.idle.len();
+    let taken = AROUND + FIXED + groups + servers + found.sign_ins.len();
     usize::from(card.room).saturating_sub(taken).clamp(1, FEW)
 }
 
@@ -57,6 +58,8 @@ pub enum Row {
     Key(String, String),
     /// A local server that answered.
     Server(Server),
+    /// A server that is installed and does not run.
+    Idle(IdleServer),
     /// A server that the person gives the address of.
     OwnServer,
     /// A model that is here, by its name.
@@ -88,13 +91,15 @@ pub fn rows(card: &FirstRun, local: &Local) -> Vec<Row> {
         rows.extend(found.servers.iter().cloned().map(Row::Server));
         servers = !found.servers.is_empty();
     }
-    // What works with one key comes before what wants an address.
+    let idle = card.found.iter().flat_map(|found| found.idle.iter().cloned().map(Row::Idle));
+    let rest: Vec<Row> = idle.chain([Row::OwnServer]).collect();
+    // What works with one key comes before what wants an address, or a program to be started.
     if servers {
-        rows.push(Row::OwnServer);
-    }
-    rows.extend(on_this_computer(local));
-    if !servers {
-        rows.push(Row::OwnServer);
+        rows.extend(rest);
+        rows.extend(on_this_computer(local));
+    } else {
+        rows.extend(on_this_computer(local));
+        rows.extend(rest);
     }
     rows.push(Row::Offline);
     if let Some(found) = &card.found {
@@ -206,6 +211,14 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) -> bool {
     true
 }
 
+/// The selection goes to this row, where it is one.
+pub fn select(model: &mut Model, row: &Row) {
+    let Some(card) = &mut model.first_run else { return };
+    if let Some(at) = rows(card, &model.local).iter().position(|it| it == row) {
+        card.selected = at;
+    }
+}
+
 /// The row that Enter takes.
 pub fn selected(model: &Model) -> Option<Row> {
     let card = model.first_run.as_ref()?;
@@ -224,6 +237,7 @@ pub fn choose(model: &mut Model, out: &mut Vec<Effect>) {
         }
         Row::Key(provider, _) => models::pick_of(model, out, &provider),
         Row::Server(server) => own_server::chosen(model, out, server),
+        Row::Idle(idle) => own_server::ask_start(model, &idle),
         Row::OwnServer => own_server::ask(model),
         Row::SignIn(row) => sign_in::begin(model, out, &row.provider),
         Row::Provider(provider) => modals::ask_key(model, &provider),
@@ -397,10 +411,8 @@ mod tests {
         let choices = vec![choice("the-chosen-one")];
         update(&mut model, 0, Msg::Loaded(LoadReply::Models { choices, problems: vec![] }));
         let effects = script(&mut model, "<ret>");
-        for (key, value) in [("model.default", "the-chosen-one"), ("model.provider", "anthropic")] {
-            let set = LoadRequest::SetConfig { key: key.into(), value: value.into() };
-            assert!(effects.contains(&Effect::Load(set)), "{effects:?}");
-        }
+        let saved = LoadRequest::SaveModel { provider: provider(), model: "the-chosen-one".into() };
+        assert!(effects.contains(&Effect::Load(saved)), "{effects:?}");
     }
 
     #[test]

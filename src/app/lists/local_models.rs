@@ -9,6 +9,7 @@ use crate::app::model::local::{
     Download, DownloadState, DownloadStep, GotNot, LocalFact, LocalOrder, Offer, OfferState, Offers, ServedState,
 };
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
+use crate::app::session::queue;
 use crate::protocol::{AgentEvent, Level};
 use crate::text::format;
 
@@ -45,18 +46,22 @@ pub fn pick(model: &mut Model, out: &mut Vec<Effect>) {
     if model.demo {
         return model.notices.add(model.now, Level::Info, "the demo plays a script: leave it to get a model");
     }
+    let coming = model.local.download.as_ref().map(|download| download.name.clone());
+    let first = coming.or_else(|| model.local.offers.as_ref().and_then(|offers| offers.best.clone()));
+    show(model, &first.unwrap_or_default());
+    ask(model, out);
+}
+
+/// Opens the picker with what is known, at this model.
+pub fn show(model: &mut Model, name: &str) {
     let items = rows(model);
     let loading = model.local.offers.is_none();
     pickers::open(model, PickerKind::LocalModels, "Models for this computer", items);
-    let coming = model.local.download.as_ref().map(|download| download.name.clone());
-    let first = coming.or_else(|| model.local.offers.as_ref().and_then(|offers| offers.best.clone()));
     if let Some(picker) = pickers::top(model, PickerKind::LocalModels) {
         picker.loading = loading;
-        let at = picker.items.iter().position(|item| Some(&item.value) == first.as_ref());
-        picker.selected = at.unwrap_or_default();
+        picker.selected = picker.items.iter().position(|item| item.value == name).unwrap_or_default();
     }
     note(model);
-    ask(model, out);
 }
 
 fn rows(model: &Model) -> Vec<PickItem> {
@@ -214,6 +219,7 @@ pub fn get(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     let percent = if let OfferState::Part(percent) = offer.state { percent } else { 0 };
     model.local.download = Some(Download { name: offer.name, title: offer.title, percent, ..Download::default() });
     go_on(model, out);
+    first_run::select(model, &first_run::Row::Download);
 }
 
 /// Pauses the download, or goes on with it.
@@ -265,7 +271,15 @@ pub fn cancel(model: &mut Model, out: &mut Vec<Effect>, keep: bool) {
     } else {
         out.push(Effect::Local(LocalOrder::Drop { name: download.name }));
     }
+    queue::take_back(model, out);
     refill(model);
+}
+
+/// Whether the first model is on its way: prompts wait for it.
+pub fn is_awaited(model: &Model) -> bool {
+    let comes = model.local.download.as_ref().map(|download| &download.state);
+    let none = model.tab.session.as_ref().is_some_and(|session| session.model.is_empty());
+    none && matches!(comes, Some(DownloadState::Running | DownloadState::Paused))
 }
 
 /// Something happened to a model of this computer.

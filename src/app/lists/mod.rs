@@ -6,6 +6,7 @@ pub mod first_run;
 pub mod fuzzy;
 pub mod local_models;
 pub mod models;
+pub mod named;
 pub mod own_server;
 pub mod palette;
 pub mod pickers;

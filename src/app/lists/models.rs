@@ -1,6 +1,6 @@
 //! Choosing the model and how hard it thinks.
 
-use super::{local_models, own_server, pickers, self_test, sign_in};
+use super::{local_models, named, own_server, pickers, self_test, sign_in};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::completion::EFFORTS;
 use crate::app::model::Model;
@@ -9,6 +9,7 @@ use crate::app::model::notices::About;
 use crate::app::msg::ModelChoice;
 use crate::app::session::turn;
 use crate::app::window::modals;
+use crate::llm::ready::title;
 use crate::protocol::{AgentCommand, Level};
 
 /// Models that are kept for cycling.
@@ -17,7 +18,7 @@ const RECENT: usize = 5;
 /// The picker, or the model that was named.
 pub fn pick(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     if !name.is_empty() {
-        return set(model, out, name);
+        return named::model(model, out, name);
     }
     let items = rows(model);
     let loading = model.choices.is_empty();
@@ -34,7 +35,8 @@ pub fn pick_of(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
     pickers::paste(model, out, provider);
 }
 
-fn value(choice: &ModelChoice) -> String {
+/// A row as `provider:model`.
+pub(super) fn value(choice: &ModelChoice) -> String {
     format!("{}:{}", choice.provider, choice.model)
 }
 
@@ -125,11 +127,8 @@ pub(super) fn set(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
     // The first model ever is the default from now on; later choices are for this session.
     if std::mem::take(&mut model.first_choice) && model.config.model.default.is_empty() && !model.demo {
         let (provider, id) = name.split_once(':').unwrap_or(("", name));
-        for (key, value) in [("model.default", id), ("model.provider", provider)] {
-            if !value.is_empty() {
-                out.push(Effect::Load(LoadRequest::SetConfig { key: key.into(), value: value.into() }));
-            }
-        }
+        let (provider, model) = (provider.to_owned(), id.to_owned());
+        out.push(Effect::Load(LoadRequest::SaveModel { provider, model }));
     }
     remember(model, name);
     self_test::chosen(model, out, name);
@@ -169,19 +168,19 @@ pub fn cycle(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// `/login`: asks for the key of a provider, or for the provider first.
 pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
-    let signs_in = model.sign_ins.iter().any(|row| row.provider == provider);
-    if !provider.is_empty() && !signs_in {
-        return provider_chosen(model, out, provider);
+    let mut meant = String::new();
+    if !provider.is_empty() {
+        let Some(id) = named::provider(model, provider) else { return };
+        meant = id;
     }
-    let mut names = crate::llm::ready::pasteable();
-    names.extend(model.choices.iter().map(|choice| choice.provider.clone()));
-    names.extend(model.config.providers.keys().cloned());
-    names.retain(|name| !name.is_empty() && name != "custom" && name != local_models::PROVIDER);
-    names.sort();
-    names.dedup();
-    let item = |name: String| PickItem {
-        label: name.clone(),
-        value: name,
+    let signs_in = model.sign_ins.iter().any(|row| row.provider == meant);
+    if !meant.is_empty() && !signs_in {
+        return provider_chosen(model, out, &meant);
+    }
+    let ids = named::providers(model);
+    let item = |id: String| PickItem {
+        label: title(&id).to_owned(),
+        value: id,
         group: "Paste a key".into(),
         ..PickItem::default()
     };
@@ -197,11 +196,11 @@ pub fn ask_key(model: &mut Model, out: &mut Vec<Effect>, provider: &str) {
         ..PickItem::default()
     });
     let [_, own] = ways();
-    let items = offers.chain(names.into_iter().map(item)).chain([own]).collect();
+    let items = offers.chain(ids.into_iter().map(item)).chain([own]).collect();
     pickers::open(model, PickerKind::Provider, "Providers", items);
     if signs_in {
         // Both ways to this one.
-        pickers::paste(model, out, provider);
+        pickers::paste(model, out, &meant);
     }
 }
 
@@ -290,6 +289,23 @@ mod tests {
         let effects = script(&mut model, "/login <ret>zeta<ret>k<ret>");
         let wanted = LoadRequest::TryKey { provider: "zeta".into(), key: "k".into() };
         assert!(effects.contains(&Effect::Load(wanted)), "{effects:?}");
+    }
+
+    #[test]
+    fn providers_are_listed_by_their_names_and_found_by_either() {
+        let mut model = ready();
+        script(&mut model, "/login <ret>");
+        let shown = |model: &Model| {
+            let Some(crate::app::model::modal::Modal::Picker(picker)) = model.tab.modals.last() else { return vec![] };
+            picker.matches.iter().map(|at| picker.items[*at].label.clone()).collect::<Vec<_>>()
+        };
+        let all = shown(&model);
+        assert!(all.contains(&"OpenRouter".to_owned()) && !all.contains(&"openrouter".to_owned()), "{all:?}");
+        let (mut sorted, keys) = (all[..all.len() - 1].to_vec(), &all[..all.len() - 1]);
+        sorted.sort_by_key(|name| name.to_lowercase());
+        assert_eq!(sorted, keys);
+        script(&mut model, "deepseek");
+        assert_eq!(shown(&model).first().map(String::as_str), Some("DeepSeek"));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A server of models by its address: asking it, its key, its model, and making it the one that answers.
 
-use super::{pickers, self_test};
+use super::{first_run, pickers, self_test};
 use crate::app::action::Action;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::hint;
 use crate::app::model::Model;
-use crate::app::model::first_run::{OwnServer, Server};
-use crate::app::model::modal::{InputModal, InputThen, Modal, PickItem, PickerKind};
+use crate::app::model::first_run::{IdleServer, OwnServer, Server};
+use crate::app::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, PickItem, PickerKind};
+use crate::app::model::notices::About;
 use crate::llm::local::ServerRefused;
 use crate::protocol::{AgentCommand, Level};
 
@@ -172,6 +173,28 @@ pub fn used(model: &mut Model, out: &mut Vec<Effect>, name: &str, result: Result
     let choice = format!("{PROVIDER}:{name}");
     out.push(Effect::Agent(AgentCommand::SetModel(choice.clone())));
     self_test::chosen(model, out, &choice);
+}
+
+/// Whether a server that is installed is to be started.
+pub fn ask_start(model: &mut Model, idle: &IdleServer) {
+    let text = format!("It runs `{}` in the background. {} goes on when Hermes ends.", idle.line, idle.name);
+    let then = ConfirmThen::StartServer(idle.clone());
+    model.tab.modals.push(Modal::Confirm(Confirm::new(format!("Start {}", idle.name), text, "Start it", then)));
+}
+
+/// The person said yes.
+pub fn start(model: &mut Model, out: &mut Vec<Effect>, idle: &IdleServer) {
+    model.notices.about(model.now, Level::Info, About::Setting("server"), format!("starting {}…", idle.name));
+    out.push(Effect::Load(LoadRequest::StartServer { provider: idle.provider.clone() }));
+}
+
+/// It answers, or why not.
+pub fn started(model: &mut Model, out: &mut Vec<Effect>, result: Result<(), String>) {
+    model.notices.settled(&About::Setting("server"));
+    match result {
+        Ok(()) => first_run::look_again(model, out),
+        Err(why) => model.notices.add(model.now, Level::Error, why),
+    }
 }
 
 #[cfg(test)]

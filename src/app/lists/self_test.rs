@@ -96,7 +96,7 @@ fn title(model: &Model, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::msg::{LoadReply, Msg};
+    use crate::app::msg::{LoadReply, ModelChoice, Msg};
     use crate::app::tests::{ready as open, script};
     use crate::app::update;
     use crate::config::Config;
@@ -107,6 +107,8 @@ mod tests {
     fn ready() -> Model {
         let mut model = open();
         model.config = Arc::new(Config::default());
+        let big = ModelChoice { provider: "acme".into(), model: "big".into(), detail: String::new(), ready: true };
+        model.choices = vec![big];
         model
     }
 

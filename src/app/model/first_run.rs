@@ -2,7 +2,6 @@
 
 use super::local::Offers;
 use super::sign_in::SignInRow;
-use std::collections::BTreeMap;
 
 /// What can be set up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,6 +55,17 @@ pub struct OwnServer {
     pub key: String,
 }
 
+/// A program that serves models, is installed and does not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdleServer {
+    /// The provider's id.
+    pub provider: String,
+    /// What people call it.
+    pub name: String,
+    /// What starts it: `ollama serve`.
+    pub line: String,
+}
+
 /// Keys and servers that are there already.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
@@ -63,19 +73,12 @@ pub struct Found {
     pub keys: Vec<(String, String)>,
     /// Local servers that answered.
     pub servers: Vec<Server>,
+    /// Those that would answer if they were started.
+    pub idle: Vec<IdleServer>,
     /// Sign-ins that can be begun, of providers without a key.
     pub sign_ins: Vec<SignInRow>,
     /// Names of providers that take a pasted key.
     pub providers: Vec<String>,
-    /// What people call a provider, by its id.
-    pub names: BTreeMap<String, String>,
     /// Models of this computer; `None`: nobody looked.
     pub local: Option<Offers>,
-}
-
-impl FirstRun {
-    /// What people call a provider; its id where it has no other name.
-    pub fn name<'a>(&'a self, provider: &'a str) -> &'a str {
-        self.found.as_ref().and_then(|found| found.names.get(provider)).map_or(provider, String::as_str)
-    }
 }

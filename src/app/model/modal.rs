@@ -393,6 +393,8 @@ impl Confirm {
 /// What a confirmed question does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConfirmThen {
+    /// Starts a server that is installed.
+    StartServer(super::first_run::IdleServer),
     Yolo,
     /// Leave though the turn runs.
     Quit,

@@ -68,7 +68,21 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, prompts: Vec<Queued
     queue.held = prompts.len();
     queue.saved = (session, prompts.clone());
     queue.prompts.splice(0..0, prompts);
+    to_draft(model);
     say_it_waits(model);
+}
+
+/// Without a model nothing that came back can be sent: the oldest prompt is the draft again, unless a newer one is there.
+pub fn to_draft(model: &mut Model) {
+    let can_send = model.tab.session.as_ref().is_none_or(|session| !session.model.is_empty());
+    if can_send || model.tab.queue.held == 0 || !composer::is_empty(&model.tab.composer) {
+        return;
+    }
+    if let Some(prompt) = model.tab.queue.take(0) {
+        composer::set_text(model, &prompt.text);
+        model.tab.composer.images = prompt.images;
+        drafts::touch(model);
+    }
 }
 
 /// The session of this tab is open and has prompts: what the store has for it comes first.
@@ -156,9 +170,12 @@ pub fn say_it_waits(model: &mut Model) {
         Some(key) => format!(": {key} on an empty composer sends {which}"),
         None => String::new(),
     };
+    let no_model = model.tab.session.as_ref().is_some_and(|session| session.model.is_empty());
     let text = match model.tab.queue.len() {
         0 => return,
         _ if model.tab.opening => return,
+        1 if no_model => "1 queued prompt waits for a model".to_owned(),
+        n if no_model => format!("{n} queued prompts wait for a model"),
         1 => format!("1 queued prompt waits{}", how("it")),
         n => format!("{n} queued prompts wait{}", how("the first")),
     };
@@ -188,6 +205,20 @@ pub fn strip(model: &mut Model) {
 /// The selected prompt goes back into the composer; what stood there goes on the drafts ring.
 pub fn edit(model: &mut Model, out: &mut Vec<Effect>) {
     let at = model.tab.queue_selected;
+    edit_at(model, out, at);
+}
+
+/// The newest prompt that waits for a model goes back into the composer; `false`: none does.
+pub fn take_back(model: &mut Model, out: &mut Vec<Effect>) -> bool {
+    let waits = model.tab.session.as_ref().is_some_and(|session| session.model.is_empty());
+    let newest = model.tab.queue.len().checked_sub(1).filter(|at| waits && *at >= model.tab.queue.held);
+    if let Some(at) = newest {
+        edit_at(model, out, at);
+    }
+    newest.is_some()
+}
+
+fn edit_at(model: &mut Model, out: &mut Vec<Effect>, at: usize) {
     if let Some(prompt) = model.tab.queue.take(at) {
         focus::set(model, Pane::Composer);
         let replaces = !model.tab.composer.area.is_empty();

@@ -79,12 +79,14 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     out.push(Effect::Load(LoadRequest::Knowledge));
     sidebar::look_again(model, out);
     checkout::look(model, out);
+    queue::to_draft(model);
     queue::send_next(model, out);
 }
 
 /// Facts of the session changed.
 pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     let has_model = !session.model.is_empty();
+    let comes = has_model && model.tab.session.as_ref().is_some_and(|before| before.model.is_empty());
     models::remember(model, &session.model);
     model.tab.session = Some(session);
     toolsets::changed(model, out);
@@ -94,6 +96,9 @@ pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
         first_run::open(model, out);
     }
     window_title(model, out);
+    if comes {
+        queue::send_next(model, out);
+    }
 }
 
 /// `/clear`: a new session in the place of this one; while a turn runs it is asked first.

@@ -3,6 +3,7 @@
 use super::{checkout, items, queue, sessions};
 use crate::app::effect::Effect;
 use crate::app::input::{composer, drafts, focus, history, paste, slash};
+use crate::app::lists::local_models;
 use crate::app::model::transcript::{Cell, CellKind, Position};
 use crate::app::model::{Model, Pane, Running, Sent, TurnStatus};
 use crate::app::reading::{seek, select};
@@ -109,7 +110,8 @@ fn enter_on_nothing(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
-/// Sends a prompt that the composer holds; queues it while a turn runs, or no session is open yet or another opens.
+/// Sends a prompt that the composer holds; queues it while a turn runs, no session is open yet or another opens, or the first
+/// model is on its way.
 pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     if is_running(model) || model.tab.session.is_none() || model.tab.opening {
         // A command is no word for a running turn.
@@ -118,8 +120,13 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         queue::wait(model, out, text, busy);
         return;
     }
-    if !text.trim_start().starts_with('!') && !has_model(model) {
-        return;
+    if !text.trim_start().starts_with('!') {
+        if local_models::is_awaited(model) {
+            return queue::wait(model, out, text, Busy::Queue);
+        }
+        if !has_model(model) {
+            return;
+        }
     }
     if checkout::asks(model) {
         return;
@@ -276,7 +283,7 @@ pub fn give_back(model: &mut Model, out: &mut Vec<Effect>) {
 /// Sends a text that was not typed: what the composer holds stays.
 pub fn say(model: &mut Model, out: &mut Vec<Effect>, text: String) {
     let sent = Sent { text, images: Vec::new() };
-    if is_running(model) || model.tab.session.is_none() {
+    if is_running(model) || model.tab.session.is_none() || local_models::is_awaited(model) {
         queue::add(model, out, sent);
     } else if has_model(model) {
         submit(model, out, sent);
@@ -294,7 +301,8 @@ pub fn steer(model: &mut Model, out: &mut Vec<Effect>, text: &str) {
     }
 }
 
-/// Esc: clears a selection, else forgets what is looked for in the pane, else leaves the pane, else ends a retry wait, else stops the turn.
+/// Esc: clears a selection, else forgets what is looked for in the pane, else leaves the pane, else ends a retry wait, else
+/// stops the turn, or takes back a prompt that waits for a model.
 pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
     if select::is_active(model) {
         select::clear(model);
@@ -309,7 +317,7 @@ pub fn escape(model: &mut Model, out: &mut Vec<Effect>) {
         // The second Esc of a nervous pair was meant for the question, too.
     } else if waits {
         out.push(Effect::Agent(AgentCommand::SkipWait(false)));
-    } else {
+    } else if is_running(model) || !queue::take_back(model, out) {
         stop(model, out);
     }
 }
@@ -332,6 +340,8 @@ pub fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
         stop(model, out);
     } else if !model.tab.composer.area.is_empty() {
         drafts::put_aside(model, out);
+    } else if queue::take_back(model, out) {
+        // What was sent comes back before the program is left.
     } else if model.quit_armed.is_some_and(|until| until > model.now) {
         model.quit_armed = None;
         quitting::quit(model, out);

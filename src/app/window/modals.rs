@@ -15,6 +15,7 @@ use crate::app::terminal::{asks, taking_over};
 use crate::app::{approvals, run};
 use crate::config::keymap::Key;
 use crate::exec::ProcessCommand;
+use crate::llm::ready::title;
 use crate::policy::Mode;
 use crate::protocol::AgentCommand;
 
@@ -206,6 +207,7 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
         ConfirmThen::Allow(id, request) => talk::allowed(model, out, id, *request),
         ConfirmThen::Refuse(id) => talk::refused(model, out, id),
+        ConfirmThen::StartServer(idle) => own_server::start(model, out, &idle),
         ConfirmThen::GetModel(name) => local_models::get(model, out, &name),
         ConfirmThen::CancelDownload { keep } => local_models::cancel(model, out, keep),
         ConfirmThen::Revoke(row) => permissions::revoke(out, *row),
@@ -322,7 +324,7 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Opens the masked field for a key.
 pub fn ask_key(model: &mut Model, provider: &str) {
-    let name = model.first_run.as_ref().map_or(provider, |card| card.name(provider)).to_owned();
+    let name = title(provider);
     let tries = hint::field(model, Action::Accept).map(|key| format!("; {key} tries it with one call"));
     let tries = tries.unwrap_or_default();
     let offers = model.sign_ins.iter().any(|row| row.provider == provider && row.missing.is_empty());

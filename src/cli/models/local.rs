@@ -6,6 +6,7 @@ use crate::config::paths::Paths;
 use crate::engine::Base;
 use crate::llm::ModelInfo;
 use crate::local::choice::{self, Fit};
+use crate::local::idle::{self, Idle};
 use crate::local::{Local, served};
 use crate::text::format;
 use anyhow::Context as _;
@@ -96,11 +97,13 @@ fn rows(local: &Local) -> Vec<Row> {
 
 /// `hermes models list --local`.
 pub(in crate::cli) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let local = open()?;
+    let base = setup::base(&ChatArgs::default())?;
+    let local = of(&base.loaded, &base.paths);
     if let Some(problem) = &local.table().problem {
         writeln!(io::stderr(), "hermes: {problem}")?;
     }
-    let rows = tokio::task::spawn_blocking(move || rows(&local)).await?;
+    let looked = tokio::task::spawn_blocking(move || (rows(&local), idle::idle(&base.loaded)));
+    let (rows, idle) = looked.await?;
     if as_json {
         let row = |row: &Row| {
             json!({
@@ -109,7 +112,9 @@ pub(in crate::cli) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::
             })
         };
         let models: Vec<_> = rows.iter().map(row).collect();
-        writeln!(out, "{}", json!({ "version": 1, "models": models }))?;
+        let server = |idle: &Idle| json!({ "provider": idle.provider, "name": idle.title(), "start": idle.line() });
+        let idle: Vec<_> = idle.iter().map(server).collect();
+        writeln!(out, "{}", json!({ "version": 1, "models": models, "not_running": idle }))?;
         return Ok(0);
     }
     let wide = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
@@ -129,6 +134,9 @@ pub(in crate::cli) async fn list(as_json: bool, out: &mut dyn Write) -> anyhow::
         )?;
     }
     writeln!(out, "\nspeeds are estimates for this computer; `hermes models get NAME` gets one")?;
+    for idle in &idle {
+        writeln!(out, "{} is installed and not running: `{}` starts it", idle.title(), idle.line())?;
+    }
     Ok(0)
 }
 
@@ -222,6 +230,7 @@ pub(super) async fn remove(name: &str, yes: bool, out: &mut dyn Write) -> anyhow
         return Ok(1);
     }
     local.shelf().remove(name)?;
+    local.sweep();
     writeln!(out, "removed {name}")?;
     Ok(0)
 }

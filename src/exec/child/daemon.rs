@@ -89,7 +89,7 @@ impl Daemon {
         match &self.ended {
             // Until it was waited for, its number is its own.
             Some(ended) => lock(ended).is_none(),
-            None => is_there(self.id.leader),
+            None => self.id.leader.is_alive(),
         }
     }
 
@@ -125,18 +125,6 @@ impl Daemon {
             }
         }
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_there(leader: Identity) -> bool {
-    leader.is_alive()
-}
-
-/// Without `/proc` only the number is known.
-#[cfg(not(target_os = "linux"))]
-fn is_there(leader: Identity) -> bool {
-    let pid = rustix::process::Pid::from_raw(leader.pid as i32);
-    pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }
 
 impl DaemonEnd {

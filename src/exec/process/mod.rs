@@ -23,6 +23,7 @@ pub(super) mod record;
 pub(super) mod remote;
 pub(super) mod shell;
 pub(super) mod spawn;
+mod started;
 pub(super) mod stopped;
 pub(super) mod table;
 pub(super) mod usage;

@@ -31,13 +31,27 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Of a process that runs.
+    #[cfg(target_os = "linux")]
     pub(crate) fn of(pid: u32) -> Option<Self> {
         stat(pid).map(|stat| Self { pid, start: stat.start })
     }
 
     /// Whether this very process runs.
+    #[cfg(target_os = "linux")]
     pub(crate) fn is_alive(self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.start == self.start && !stat.zombie)
+    }
+
+    /// Of a process that runs.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        super::started::started(pid).map(|start| Self { pid, start })
+    }
+
+    /// Whether this very process runs.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn is_alive(self) -> bool {
+        Self::of(self.pid) == Some(self)
     }
 }
 

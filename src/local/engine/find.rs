@@ -74,7 +74,8 @@ pub fn place(home: &Path, row: &EngineRow) -> PathBuf {
     home.join("engines").join(format!("{}-{}", row.name, row.version))
 }
 
-fn is_program(file: &Path) -> bool {
+/// Whether it can be run.
+pub fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }

@@ -2,6 +2,7 @@
 
 use super::super::LocalError;
 use super::super::fetch::Wanted;
+use super::super::shelf::FROM;
 use super::super::table::EngineRow;
 use super::find::{READY, place};
 use crate::fs::remove::{self, Tree};
@@ -39,8 +40,7 @@ pub fn unpack(row: &EngineRow, home: &Path, archive: &Path) -> Result<(), LocalE
     let _lock = locked.map_err(|error| LocalError::Write(WriteError::new(&path, &error)))?;
     // Another window was first.
     if folder.join(READY).exists() {
-        remove::file(remove::File::Archive, home, archive)?;
-        return Ok(());
+        return discard(home, archive);
     }
     remove::tree(Tree::Engine, home, &folder)?;
     let unpacked = || {
@@ -51,6 +51,12 @@ pub fn unpack(row: &EngineRow, home: &Path, archive: &Path) -> Result<(), LocalE
         write_atomic(&folder.join(READY), "")
     };
     unpacked().map_err(LocalError::Write)?;
+    discard(home, archive)
+}
+
+/// Deletes an archive, and what says where it comes from.
+fn discard(home: &Path, archive: &Path) -> Result<(), LocalError> {
+    remove::file(remove::File::Archive, home, &archive.with_extension(format!("whl.{FROM}")))?;
     remove::file(remove::File::Archive, home, archive)?;
     Ok(())
 }

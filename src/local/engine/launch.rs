@@ -11,6 +11,7 @@ use super::record::{Files, Record};
 use crate::exec::Daemon;
 use crate::fs::{WriteError, ensure_dir, write_atomic, write_whole};
 use crate::llm::http::Http;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::net::TcpListener;
@@ -151,7 +152,7 @@ fn launch(engine: &Engine, plan: &Plan, files: &Files, home: &Path) -> Result<(R
             package(python, folder, &script, plan, port, &files.key())
         }
     };
-    command.env_clear().envs(std::env::vars_os().filter(|(name, _)| is_passed(&name.to_string_lossy())));
+    command.env_clear().envs(passed(&[]));
     // Threads that wait for work would keep a processor busy.
     command.env("OMP_WAIT_POLICY", "passive").current_dir(home);
     let daemon = Daemon::start(command, opened.map_err(LocalError::Write)?)
@@ -166,6 +167,12 @@ fn random_key() -> std::io::Result<String> {
     let mut bytes = [0; 24];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The variables that a server of models gets: those that it needs, and those that start like this.
+pub(in crate::local) fn passed(own: &[&str]) -> Vec<(OsString, OsString)> {
+    let fits = |name: &str| is_passed(name) || own.iter().any(|start| name.starts_with(start));
+    std::env::vars_os().filter(|(name, _)| fits(&name.to_string_lossy())).collect()
 }
 
 fn is_passed(name: &str) -> bool {

@@ -68,9 +68,39 @@ impl Files {
 
     /// Forgets the server and its key.
     pub(in crate::local) fn forget(&self) {
-        for file in [self.file("model"), self.key()] {
-            if let Err(error) = remove::file(remove::File::Served, &self.home, &file) {
+        self.remove(&[self.file("model"), self.key()]);
+    }
+
+    fn remove(&self, files: &[PathBuf]) {
+        for file in files {
+            if let Err(error) = remove::file(remove::File::Served, &self.home, file) {
                 tracing::warn!("{error}");
+            }
+        }
+    }
+
+    /// Removes what is left of servers of models that are gone. What somebody uses stays. Blocks.
+    pub(in crate::local) fn sweep(home: &Path, is_here: impl Fn(&str) -> bool) {
+        let names = |folder: &str| {
+            let entries = std::fs::read_dir(home.join(folder)).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect::<Vec<_>>()
+        };
+        let host = crate::exec::host_name();
+        let of_run = |name: &String| {
+            let rest = name.strip_suffix(".lock").or_else(|| name.strip_suffix(".start"))?;
+            Some(rest.strip_suffix(&host)?.strip_suffix('.')?.to_owned())
+        };
+        let of_log = |name: &String| Some(name.strip_prefix("model-")?.strip_suffix(".log")?.to_owned());
+        let mut found: Vec<String> = names("run").iter().filter_map(of_run).collect();
+        found.extend(names("logs").iter().filter_map(of_log));
+        found.sort();
+        found.dedup();
+        for name in found.into_iter().filter(|name| !is_here(name)) {
+            let files = Self::new(home, &name);
+            // Held until they are gone: nobody becomes a user of a file that has no name any more.
+            let Ok(lock) = files.open("lock") else { continue };
+            if lock.try_lock().is_ok() && files.read().is_none() {
+                files.remove(&[files.log(), files.file("start"), files.file("model"), files.key(), files.file("lock")]);
             }
         }
     }
@@ -168,6 +198,33 @@ mod tests {
         files.leave(two);
         assert!(!daemon.is_alive() && files.read().is_none());
         assert!(!files.key().with_extension("model").exists());
+    }
+
+    #[test]
+    fn what_is_left_of_a_model_that_is_gone_goes_with_its_last_user() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join("logs")).unwrap();
+        let left = |name: &str| {
+            let files = Files::new(home.path(), name);
+            let all = [files.file("lock"), files.file("start"), files.log()];
+            all.iter().filter(|file| file.exists()).count()
+        };
+        let made = |name: &str| {
+            let files = Files::new(home.path(), name);
+            std::fs::write(files.log(), "x").unwrap();
+            drop(files.start().unwrap());
+            files.join().unwrap()
+        };
+        drop(made("gone"));
+        drop(made("here"));
+        let used = made("used");
+        std::fs::write(home.path().join("run/4711.lock"), "").unwrap();
+        Files::sweep(home.path(), |name| name == "here");
+        assert_eq!((left("gone"), left("here"), left("used")), (0, 3, 3));
+        drop(used);
+        Files::sweep(home.path(), |name| name == "here");
+        assert_eq!((left("used"), left("here")), (0, 3));
+        assert!(home.path().join("run/4711.lock").exists(), "a window's");
     }
 
     #[test]

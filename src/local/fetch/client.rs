@@ -2,7 +2,7 @@
 
 use crate::llm::http::is_loopback;
 use futures::{Stream, StreamExt};
-use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use reqwest::header::{CONTENT_RANGE, CONTENT_TYPE, ETAG, RANGE};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -31,6 +31,8 @@ pub(super) struct Answer {
     pub goes_on: bool,
     /// Bytes of the whole file.
     pub total: Option<u64>,
+    /// What the host calls this version of it; empty: it does not say.
+    pub etag: String,
     pub body: Pin<Box<dyn Stream<Item = Result<Vec<u8>, String>> + Send>>,
 }
 
@@ -87,6 +89,7 @@ impl Client {
         let host = super::host_of(address);
         let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let (range, kind) = (header(CONTENT_RANGE), header(CONTENT_TYPE));
+        let etag = header(ETAG).to_owned();
         let begins = range.trim_start_matches("bytes ").split('-').next().and_then(|first| first.parse::<u64>().ok());
         let goes_on = from == 0 || status.as_u16() == 206 && begins == Some(from);
         let total = match range.rsplit('/').next() {
@@ -109,7 +112,7 @@ impl Client {
             code => return Err(format!("{host} answered {code}")),
         }
         let body = answer.bytes_stream().map(|piece| piece.map(|piece| piece.to_vec()).map_err(|error| why(&error)));
-        Ok(Answer { goes_on, total, body: Box::pin(body) })
+        Ok(Answer { goes_on, total, etag, body: Box::pin(body) })
     }
 
     /// What a hub tells about a repository.

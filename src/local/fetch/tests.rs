@@ -1,7 +1,9 @@
 //! Downloads from a hub that breaks off, lies, hangs or refuses.
 
+use super::part::{Origin, Part};
 use super::*;
 use crate::lock::lock;
+use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,6 +19,8 @@ enum Does {
     IgnoresRanges,
     /// Sends other bytes.
     Lies,
+    /// Has another file by now, and says so.
+    HasAnother,
     /// Says another size.
     IsOther,
     Answers(u16),
@@ -64,7 +68,7 @@ async fn answer(stream: &mut tokio::net::TcpStream, file: &[u8], from: Option<us
     }
     let from = from.filter(|_| does != Does::IgnoresRanges);
     let mut body = file[from.unwrap_or(0)..].to_vec();
-    if does == Does::Lies {
+    if matches!(does, Does::Lies | Does::HasAnother) {
         body.iter_mut().for_each(|byte| *byte ^= 1);
     }
     let length = body.len() + usize::from(does == Does::IsOther);
@@ -75,7 +79,8 @@ async fn answer(stream: &mut tokio::net::TcpStream, file: &[u8], from: Option<us
         }
         None => "HTTP/1.1 200 OK\r\n".to_owned(),
     };
-    let head = format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n");
+    let etag = if does == Does::HasAnother { "\"new\"" } else { "\"old\"" };
+    let head = format!("{head}etag: {etag}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     let _ = stream.write_all(head.as_bytes()).await;
     match does {
         Does::BreaksAfter(most) => {
@@ -220,4 +225,52 @@ async fn a_disk_without_room_is_told_before_anything_comes() {
     let said = get(&wanted).await.unwrap_err().to_string();
     assert!(said.contains("not enough disk space") && said.contains("models.dir"), "{said}");
     assert!(lock(&hub.ranges).is_empty());
+}
+
+#[tokio::test]
+async fn the_part_of_another_file_is_never_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    let hashed = wanted(dir.path(), vec!["http://a.example/m".into(), "http://b.example/m".into()]);
+    let plain = Wanted { sha256: None, ..hashed.clone() };
+    let origin = |url: &str, etag: &str, hash: Option<&str>| Origin {
+        url: url.into(),
+        etag: etag.into(),
+        bytes: hashed.bytes,
+        sha256: hash.map(str::to_owned),
+    };
+    let hash = hashed.sha256.as_deref();
+    std::fs::create_dir_all(hashed.file.parent().unwrap()).unwrap();
+    for (wanted, origin, goes_on) in [
+        (&hashed, None, true),
+        (&hashed, Some(origin("http://elsewhere.example/m", "", hash)), true),
+        (&hashed, Some(origin("http://a.example/m", "x", Some("00"))), false),
+        (&hashed, Some(origin("http://a.example/m", "x", None)), false),
+        (&plain, None, false),
+        (&plain, Some(origin("http://b.example/m", "x", None)), true),
+        (&plain, Some(origin("http://b.example/m", "", None)), false),
+        (&plain, Some(origin("http://c.example/m", "x", None)), false),
+        (&plain, Some(Origin { bytes: Some(7), ..origin("http://b.example/m", "x", None) }), false),
+    ] {
+        std::fs::write(wanted.file.with_extension("gguf.part"), b"begun").unwrap();
+        let side = wanted.file.with_extension("gguf.from");
+        let text = origin.as_ref().map(|origin| serde_json::to_string(origin).unwrap()).unwrap_or_default();
+        std::fs::write(&side, text).unwrap();
+        assert_eq!(Part::open(wanted).unwrap().done, if goes_on { 5 } else { 0 }, "{origin:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_without_a_hash_goes_on_while_the_host_has_the_same_one() {
+    let changed: Vec<u8> = file().iter().map(|byte| byte ^ 1).collect();
+    let same: &'static [Does] = &[Does::BreaksAfter(300_000), Does::Serves];
+    let other: &'static [Does] = &[Does::BreaksAfter(300_000), Does::HasAnother];
+    for (script, whole, begins) in [(same, file(), 1), (other, changed, 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let hub = Hub::start(file(), script).await;
+        let wanted = Wanted { sha256: None, bytes: None, ..wanted(dir.path(), vec![hub.address.clone()]) };
+        get(&wanted).await.unwrap();
+        assert!(std::fs::read(&wanted.file).unwrap() == whole, "{script:?}");
+        let ranges = lock(&hub.ranges).clone();
+        assert_eq!(ranges.iter().filter(|from| from.is_none()).count(), begins, "{ranges:?}");
+    }
 }

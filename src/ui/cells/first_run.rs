@@ -10,6 +10,7 @@ use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::local::{DownloadState, OfferState};
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
+use crate::llm::ready;
 use crate::llm::ready::ways::{self, KEYS, LOCAL, PROVIDER, SERVER};
 use crate::text::format::{self, plural};
 use crate::text::width::width;
@@ -38,8 +39,8 @@ enum Line {
 }
 
 /// Heading, label and detail of a row.
-fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, String) {
-    let name = |provider: &str| card.name(provider).to_owned();
+fn words(model: &Model, row: &Row) -> (&'static str, String, String) {
+    let name = |provider: &str| ready::title(provider).to_owned();
     let local = &model.local;
     let title = |name: &str| local.find(name).map_or_else(|| name.to_owned(), |offer| offer.title.clone());
     match row {
@@ -52,6 +53,7 @@ fn words(model: &Model, card: &FirstRun, row: &Row) -> (&'static str, String, St
             };
             (SERVER, server.label(), format!("{models} · {}", server.address()))
         }
+        Row::Idle(idle) => (SERVER, format!("Start {}", idle.name), format!("installed, not running · {}", idle.line)),
         Row::OwnServer => (SERVER, "My own server…".to_owned(), "an address, and a key if needed".to_owned()),
         Row::Offline => {
             let detail = "a scripted model, real tools, a scratch folder";
@@ -108,6 +110,7 @@ fn about(model: &Model, row: &Row) -> Vec<(String, Role)> {
         Row::NoLocal(why) => vec![dim(why.clone())],
         Row::Key(..)
         | Row::Server(_)
+        | Row::Idle(_)
         | Row::OwnServer
         | Row::UseLocal(_)
         | Row::MoreLocal
@@ -150,7 +153,7 @@ fn lines(model: &Model, card: &FirstRun, width: u16) -> Vec<Line> {
     let mut group = "";
     let room = usize::from(width.saturating_sub(column(width) + 1)).max(12);
     for (index, row) in rows(card, &model.local).iter().enumerate() {
-        let (heading, label, detail) = words(model, card, row);
+        let (heading, label, detail) = words(model, row);
         if heading != group {
             lines.extend([Line::Blank, Line::Group(heading)]);
             group = heading;
@@ -177,6 +180,7 @@ fn lines(model: &Model, card: &FirstRun, width: u16) -> Vec<Line> {
 fn takes(model: &Model) -> &'static str {
     match selected(model) {
         Some(Row::GetLocal(_)) => "get it",
+        Some(Row::Idle(_)) => "start it",
         Some(Row::NoLocal(_)) => "look again",
         Some(Row::SignIn(_)) => "sign in",
         _ => "select",

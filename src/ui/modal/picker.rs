@@ -18,6 +18,8 @@ use ratatui::layout::Rect;
 /// Cells of keys and of slash commands in the palette.
 const KEY: u16 = 13;
 const COMMAND: u16 = 16;
+/// Where details begin, behind the start of the label.
+const DETAIL: u16 = 30;
 
 enum Line {
     Group(usize),
@@ -34,7 +36,7 @@ pub fn draw(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let aside = matches!(state.kind, PickerKind::Skin | PickerKind::Theme);
-    let columns = if aside { 62 } else { 88 }.min(area.width.saturating_sub(10)).max(12);
+    let columns = if aside { 62 } else { wanted(state) }.min(area.width.saturating_sub(10)).max(12);
     // Groups head their items only in the order of the list; a search mixes them.
     let grouped = state.query.is_empty();
     let mut lines = Vec::with_capacity(state.matches.len());
@@ -143,6 +145,22 @@ fn nothing(kind: PickerKind) -> &'static str {
     }
 }
 
+/// Cells of a list: what is said about its rows is not cut where the screen has room for it.
+fn wanted(state: &Picker) -> u16 {
+    const USUAL: u16 = 88;
+    const MOST: u16 = 128;
+    if matches!(state.kind, PickerKind::Palette | PickerKind::Help | PickerKind::Permissions) {
+        return USUAL;
+    }
+    // As [`draw_item`] places them: mark, label, detail, hint, with air between.
+    let row = |item: &PickItem| {
+        let detail = (width(&item.label) + 4).max(usize::from(DETAIL) + 2) + width(&item.detail);
+        let hint = if item.hint.is_empty() { 0 } else { width(&item.hint) + 2 };
+        cells(detail + hint + 1)
+    };
+    state.items.iter().map(row).max().unwrap_or(0).clamp(USUAL, MOST)
+}
+
 /// Where details of rules begin: right of the longest rule, as far as both have room.
 fn column(state: &Picker, room: usize) -> Option<usize> {
     let longest = state.items.iter().map(|item| width(&item.label)).max()?;
@@ -193,7 +211,7 @@ fn draw_item(
         paint.tone(Rect { x: x + column, width: 1, ..place }, Slot::Match);
     }
     // Details stand in a column of their own where labels leave room.
-    let start = if place.width < 70 { 18 } else { 30 };
+    let start = if place.width < 70 { 18 } else { DETAIL };
     let column = (x + start).max(next + 2);
     let detail_x = match details {
         Some(at) => x + cells(at),

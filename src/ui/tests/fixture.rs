@@ -266,8 +266,10 @@ pub fn first_run() -> Model {
             sign_ins: vec![sign_in("openrouter", "OpenRouter", true), sign_in("nous", "Nous Portal", false)],
             keys: vec![("OpenAI".into(), "OPENAI_API_KEY in the environment".into())],
             servers: vec![server("Ollama", 11434, &["qwen3:8b", "gemma3"]), server("", 8080, &["qwen2.5-coder"])],
-            providers: (1..=20).map(|number| format!("provider-{number}")).collect(),
-            names: [("provider-1".into(), "OpenRouter".into())].into(),
+            providers: (1..=20)
+                .map(|at| if at == 1 { "openrouter".into() } else { format!("provider-{at}") })
+                .collect(),
+            idle: Vec::new(),
             local: None,
         }),
         selected: 1,

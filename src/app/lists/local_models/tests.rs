@@ -1,6 +1,7 @@
 //! Getting, pausing, cancelling and using models of this computer, by keys and facts.
 
 use super::*;
+use crate::app::input::composer;
 use crate::app::lists::first_run::{Row, rows as card_rows};
 use crate::app::model::first_run::Found;
 use crate::app::model::local::{EngineOffer, Served, ServedState};
@@ -8,6 +9,7 @@ use crate::app::msg::{LoadReply, ModelChoice, Msg};
 use crate::app::tests::{empty_session, ready, script};
 use crate::app::update;
 use crate::protocol::AgentCommand;
+use crate::store::{QueuedPrompt, StoreReply};
 
 fn offer(name: &str, state: OfferState) -> Offer {
     Offer {
@@ -96,14 +98,12 @@ fn enter_pauses_and_goes_on_and_the_model_that_came_answers() {
     let state = model.local.download.as_ref().map(|download| download.state.clone());
     assert_eq!(state, Some(DownloadState::Running), "that was the end of the run before");
     let effects = hear(&mut model, LocalFact::Got { run: 2, result: Ok(()) });
-    let set = |key: &str, value: &str| Effect::Load(LoadRequest::SetConfig { key: key.into(), value: value.into() });
     let wanted = [
         Effect::Agent(AgentCommand::SetModel("local:small".into())),
-        set("model.default", "small"),
-        set("model.provider", "local"),
+        Effect::Load(LoadRequest::SaveModel { provider: "local".into(), model: "small".into() }),
         Effect::Load(LoadRequest::LocalModels),
     ];
-    assert_eq!(effects.get(..4), Some(&wanted[..]));
+    assert_eq!(effects.get(..3), Some(&wanted[..]));
     assert_eq!(model.local.download, None);
 }
 
@@ -159,7 +159,9 @@ fn the_picker_gets_uses_and_doubts() {
         (model, effects)
     };
     assert!(picked("here").1.contains(&Effect::Agent(AgentCommand::SetModel("local:here".into()))));
-    assert_eq!(picked("small").1, [gets(1, "small")]);
+    let (small, effects) = picked("small");
+    assert_eq!(effects, [gets(1, "small")]);
+    assert_eq!(crate::app::lists::first_run::selected(&small), Some(Row::Download), "the card stands where it comes");
     let (mut model, effects) = picked("big");
     assert_eq!(effects, []);
     assert!(matches!(model.tab.modals.last(), Some(Modal::Confirm(asked)) if asked.text.contains("9.7 GB of memory")));
@@ -224,4 +226,65 @@ fn servers_are_looked_at_when_a_turn_begins_and_ends_and_never_by_a_clock() {
     let mut idle = ready();
     hear(&mut idle, LocalFact::Served(model.local.served));
     assert_eq!(crate::app::window::wake::next_wake(&idle), None);
+}
+
+/// The session as it is once its model answers.
+fn answers(model: &mut Model) -> Vec<Effect> {
+    let mut session = model.tab.session.clone().unwrap();
+    session.model = "local:small".into();
+    update(model, 2000, Msg::Agent(AgentEvent::SessionChanged(session)))
+}
+
+fn submitted(effects: &[Effect]) -> Vec<&str> {
+    let of =
+        |effect| if let &Effect::Agent(AgentCommand::Submit { ref text, .. }) = effect { Some(&**text) } else { None };
+    effects.iter().filter_map(of).collect()
+}
+
+fn queued(model: &Model) -> Vec<&str> {
+    model.tab.queue.texts().collect()
+}
+
+#[test]
+fn a_prompt_waits_for_the_first_model_and_is_sent_when_it_is_there() {
+    let mut model = usual();
+    script(&mut model, "<ret>");
+    assert!(submitted(&script(&mut model, "hello<ret>")).is_empty());
+    assert_eq!(queued(&model), ["hello"]);
+    assert!(composer::is_empty(&model.tab.composer) && model.notices.shown.is_empty(), "{:?}", model.notices.shown);
+    hear(&mut model, LocalFact::Got { run: 1, result: Ok(()) });
+    assert_eq!(submitted(&answers(&mut model)), ["hello"]);
+    assert!(model.tab.queue.is_empty());
+}
+
+#[test]
+fn a_prompt_that_waits_for_a_model_comes_back_by_the_keys_that_stop() {
+    for (keys, left) in [("<esc>", vec!["one"]), ("<C-c>", vec!["one"]), ("<del><ret>", vec!["one"])] {
+        let mut model = usual();
+        script(&mut model, "<ret>one<ret>two<ret>");
+        script(&mut model, keys);
+        assert_eq!(composer::text(&model.tab.composer), "two", "{keys}");
+        assert_eq!(queued(&model), left, "{keys}");
+    }
+}
+
+#[test]
+fn what_waited_for_a_model_is_the_draft_after_a_restart_beside_a_newer_one() {
+    let back = || {
+        let prompts = vec![QueuedPrompt { text: "of yesterday".into(), images: vec![] }];
+        Msg::Store(StoreReply::Queue { session: None, prompts })
+    };
+    let mut model = usual();
+    update(&mut model, 1000, back());
+    assert_eq!((composer::text(&model.tab.composer).as_str(), queued(&model).len()), ("of yesterday", 0));
+    let mut model = usual();
+    script(&mut model, "newer");
+    update(&mut model, 1000, back());
+    assert_eq!((composer::text(&model.tab.composer).as_str(), queued(&model)), ("newer", vec!["of yesterday"]));
+    // It came before the session was open.
+    let mut model = crate::app::tests::model();
+    update(&mut model, 0, back());
+    let session = crate::app::tests::session("s", "");
+    update(&mut model, 0, Msg::Agent(AgentEvent::SessionOpened { session, items: vec![] }));
+    assert_eq!(composer::text(&model.tab.composer), "of yesterday");
 }
