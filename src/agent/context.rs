@@ -5,17 +5,21 @@
 
 use super::compaction::{self, lines};
 use crate::llm::message::Message;
-use crate::protocol::{AssistantBody, Body, Item, ItemId, Origin, Outcome, SummaryBody, ToolBody, ToolCall};
+use crate::protocol::{
+    AssistantBody, Body, Item, ItemId, Keep, Origin, Outcome, Sent, SummaryBody, ToolBody, ToolCall,
+};
 use crate::text::tokens;
 use crate::tools::builtin::tool_call::NAME as TOOL_CALL;
 use crate::tools::output::bound;
 use crate::tools::output::budget::level;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The newest tool results that pruning never touches.
 const KEEP_RESULTS: usize = 6;
 /// Results shorter than this are not worth pruning (as Python Hermes has it).
 const PRUNE_FROM: usize = 200;
+/// Bytes that are sent of a text of which the person wants one line.
+const LINE: usize = 200;
 /// What stands for an entry that the person left out.
 const DROPPED: &str = "[the user left this out of the conversation]";
 /// What stands for a result that is sent again further down.
@@ -34,10 +38,8 @@ pub struct Context {
     pruned_to: Option<ItemId>,
     /// The newest entry at the last sweep: results up to it that a later one repeats are not sent twice.
     swept_to: Option<ItemId>,
-    /// Entries that the person wants to be sent as they are, whatever a summary covers.
-    pinned: BTreeSet<ItemId>,
-    /// Entries that the person left out.
-    dropped: BTreeSet<ItemId>,
+    /// What the person decided about entries.
+    kept: BTreeMap<ItemId, Keep>,
     /// Bytes that a result may have at most; set when even the newest ones do not fit.
     cap: Option<usize>,
 }
@@ -72,22 +74,37 @@ impl Context {
         last.filter(|(_, summary)| !summary.text.is_empty())
     }
 
-    /// What the person wants to be sent as it is, and what not.
-    pub fn choose(&mut self, pinned: BTreeSet<ItemId>, dropped: BTreeSet<ItemId>) {
-        (self.pinned, self.dropped) = (pinned, dropped);
+    /// Takes what the person decided about entries.
+    pub fn keep(&mut self, kept: BTreeMap<ItemId, Keep>) {
+        self.kept = kept;
     }
 
-    /// Entries that are pinned, and entries that are left out.
-    pub fn chosen(&self) -> (&BTreeSet<ItemId>, &BTreeSet<ItemId>) {
-        (&self.pinned, &self.dropped)
+    /// What the person decided about entries.
+    pub fn kept(&self) -> &BTreeMap<ItemId, Keep> {
+        &self.kept
+    }
+
+    fn is(&self, id: ItemId, keep: Keep) -> bool {
+        self.kept.get(&id) == Some(&keep)
+    }
+
+    /// How an entry is sent.
+    pub fn sent(&self, item: &Item) -> Sent {
+        match self.kept.get(&item.id) {
+            Some(keep) => Sent::Kept(*keep),
+            None if matches!(item.body, Body::Tool(_)) && self.is_pruned(item.id) => Sent::Shortened,
+            None => Sent::Whole,
+        }
     }
 
     /// Whether a step or one of its results is pinned.
     fn is_pinned(&self, id: ItemId, body: &Body, results: &Results<'_>) -> bool {
-        let of_step =
-            |call: &ToolCall| results.get(&(id, call.id.as_str())).is_some_and(|(id, _)| self.pinned.contains(id));
-        self.pinned.contains(&id)
-            || matches!(body, Body::Assistant(step) if !self.pinned.is_empty() && step.calls.iter().any(of_step))
+        if self.kept.is_empty() {
+            return false;
+        }
+        let pinned = |id: ItemId| self.is(id, Keep::Pinned);
+        let of_step = |call: &ToolCall| results.get(&(id, call.id.as_str())).is_some_and(|(id, _)| pinned(*id));
+        pinned(id) || matches!(body, Body::Assistant(step) if step.calls.iter().any(of_step))
     }
 
     /// The messages of the next request.
@@ -95,32 +112,31 @@ impl Context {
         let mut out: Vec<Message> = Vec::with_capacity(self.items.len());
         let results = self.results();
         let repeated = self.repeated();
-        let mut summary = self.summary().map(|(_, summary)| summary);
-        let covers = summary.cloned();
+        let summary = self.summary().map(|(_, summary)| summary);
+        let mut unsaid = summary;
         for item in &self.items {
-            if covers.as_ref().is_some_and(|summary| summary.covers(item.id)) {
-                if let Some(summary) = summary.take() {
-                    out.push(Message::User { text: compaction::message(summary), images: Vec::new() });
-                }
-                if !self.is_pinned(item.id, &item.body, &results) {
-                    continue;
-                }
+            if let Some(summary) = unsaid.take_if(|summary| item.id >= summary.from) {
+                out.push(Message::User { text: compaction::message(summary), images: Vec::new() });
+            }
+            let covers = summary.is_some_and(|summary| summary.covers(item.id));
+            if covers && !self.is_pinned(item.id, &item.body, &results) {
+                continue;
             }
             match &item.body {
-                Body::User { .. } if self.dropped.contains(&item.id) => {
-                    out.push(Message::User { text: DROPPED.to_owned(), images: Vec::new() });
+                Body::User { text, .. } if self.is_less(item.id) => {
+                    out.push(Message::User { text: self.less(item.id, text), images: Vec::new() });
                 }
                 Body::User { text, images, context, origin, gist: _ } => {
                     out.push(Message::User { text: framed(text, context, *origin), images: images.clone() });
                 }
                 Body::Assistant(body) => {
-                    let is_dropped = self.dropped.contains(&item.id);
+                    let is_less = self.is_less(item.id) && !body.text.is_empty();
                     out.push(Message::Assistant {
-                        text: if is_dropped { DROPPED.to_owned() } else { body.text.clone() },
-                        reasoning: if is_dropped { String::new() } else { body.reasoning.clone() },
+                        text: if is_less { self.less(item.id, &body.text) } else { body.text.clone() },
+                        reasoning: if is_less { String::new() } else { body.reasoning.clone() },
                         calls: body.calls.iter().map(|call| self.called(item.id, call, &results)).collect(),
                         // Signed thoughts belong to the text that they led to.
-                        opaque: if is_dropped { Vec::new() } else { body.opaque.clone() },
+                        opaque: if is_less { Vec::new() } else { body.opaque.clone() },
                     });
                     let level = level_of(item.id, body, &results);
                     // Results follow in call order, whatever order they finished in; every call has one.
@@ -142,7 +158,7 @@ impl Context {
         let mut names: Vec<&str> = Vec::new();
         for call in &body.calls {
             let Some((id, result)) = results.get(&(step, call.id.as_str())) else { continue };
-            if !result.images.is_empty() && !self.is_pruned(*id) && !self.dropped.contains(id) {
+            if !result.images.is_empty() && !self.is_pruned(*id) && !self.is_less(*id) {
                 images.extend(result.images.iter().cloned());
                 names.push(&result.name);
             }
@@ -183,8 +199,26 @@ impl Context {
         call
     }
 
+    /// Whether the person wants less of an entry than there is.
+    fn is_less(&self, id: ItemId) -> bool {
+        self.is(id, Keep::Line) || self.is(id, Keep::Out)
+    }
+
+    /// What is sent of a text that the person wants less of.
+    fn less(&self, id: ItemId, text: &str) -> String {
+        if self.is(id, Keep::Out) {
+            return DROPPED.to_owned();
+        }
+        let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if line.len() > LINE {
+            line.truncate(line.floor_char_boundary(LINE));
+            line.push('…');
+        }
+        line
+    }
+
     fn is_pruned(&self, id: ItemId) -> bool {
-        self.pruned_to.is_some_and(|to| id <= to) && !self.pinned.contains(&id)
+        self.pruned_to.is_some_and(|to| id <= to) && !self.is(id, Keep::Pinned)
     }
 
     /// Results that a later one repeats word for word.
@@ -196,7 +230,7 @@ impl Context {
         for item in swept {
             let Body::Tool(body) = &item.body else { continue };
             let repeats = body.content.len() >= PRUNE_FROM && seen.insert(&body.content, item.id).is_some();
-            if repeats && !self.pinned.contains(&item.id) {
+            if repeats && !self.is(item.id, Keep::Pinned) {
                 repeated.insert(item.id);
             }
         }
@@ -213,7 +247,7 @@ impl Context {
     ) -> Message {
         let (content, failed) = match results.get(&(step, call.id.as_str())) {
             Some((id, ToolBody { content, outcome, large, .. })) => {
-                let pruned = self.is_pruned(*id) && content.len() > PRUNE_FROM;
+                let pruned = self.is(*id, Keep::Line) || self.is_pruned(*id) && content.len() > PRUNE_FROM;
                 let content = match large {
                     Some(large) if content.len() > level => {
                         &bound::shorten(content, level, content.chars().count(), &large.whole)
@@ -221,7 +255,7 @@ impl Context {
                     Some(_) | None => content,
                 };
                 let text = match self.cap {
-                    _ if self.dropped.contains(id) => DROPPED.to_owned(),
+                    _ if self.is(*id, Keep::Out) => DROPPED.to_owned(),
                     _ if repeated.contains(id) => REPEATED.to_owned(),
                     _ if pruned => lines::line(&call.name, &call.args, content),
                     Some(cap) if content.len() > cap => head_and_tail(content, cap),
@@ -237,10 +271,21 @@ impl Context {
     /// Tokens of the items, estimated.
     pub fn estimate(&self) -> u64 {
         let summary = self.summary().map(|(_, summary)| summary);
-        let covered =
-            |item: &Item| summary.is_some_and(|summary| summary.covers(item.id)) && !self.pinned.contains(&item.id);
+        let results = if summary.is_some() { self.results() } else { Results::new() };
         let said = summary.map_or(0, |summary| tokens::of(compaction::message(summary).len()));
-        said + self.items.iter().filter(|item| !covered(item)).map(|item| self.tokens_of(item)).sum::<u64>()
+        let mut covered = false;
+        let mut sum = said;
+        for item in &self.items {
+            // The results of a step are sent with it.
+            if !matches!(item.body, Body::Tool(_)) {
+                let covers = summary.is_some_and(|summary| summary.covers(item.id));
+                covered = covers && !self.is_pinned(item.id, &item.body, &results);
+            }
+            if !covered {
+                sum += self.tokens_of(item);
+            }
+        }
+        sum
     }
 
     /// Tokens of the items after this one, estimated.
@@ -251,7 +296,8 @@ impl Context {
     /// Tokens of an entry as it is sent, estimated; what a summary stands for is not left out.
     pub fn tokens_of(&self, item: &Item) -> u64 {
         let chars = match &item.body {
-            _ if self.dropped.contains(&item.id) => DROPPED.len(),
+            _ if self.is(item.id, Keep::Out) => DROPPED.len(),
+            Body::User { .. } | Body::Assistant(_) | Body::Tool(_) if self.is(item.id, Keep::Line) => LINE,
             Body::User { text, images, context, .. } => {
                 text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
             }
@@ -272,10 +318,10 @@ impl Context {
     /// shrink.
     pub fn prune(&mut self, limit: u64) -> bool {
         let target = (limit as f64 * TARGET) as u64;
-        let results: Vec<ItemId> =
-            self.items.iter().filter(|i| matches!(i.body, Body::Tool(_))).map(|i| i.id).collect();
+        let summarized = self.summary().map(|(_, summary)| summary.to);
+        let is_result = |item: &&Item| matches!(item.body, Body::Tool(_)) && summarized.is_none_or(|to| item.id > to);
+        let results: Vec<ItemId> = self.items.iter().filter(is_result).map(|item| item.id).collect();
         let before = self.pruned_to;
-        self.swept_to = self.items.last().map(|item| item.id);
         let candidates = results.len().saturating_sub(KEEP_RESULTS);
         for id in &results[..candidates] {
             if before.is_some_and(|to| *id <= to) {
@@ -286,7 +332,11 @@ impl Context {
                 break;
             }
         }
-        self.pruned_to != before || self.cut_newest(limit)
+        if self.pruned_to != before {
+            self.swept_to = self.items.last().map(|item| item.id);
+            return true;
+        }
+        self.cut_newest(limit)
     }
 
     /// The last resort: even the newest results keep only head and tail, so that a small window is never a dead end.
@@ -431,6 +481,72 @@ mod tests {
             .filter_map(|m| if let Message::Tool { call_id, .. } = m { Some(call_id.as_str()) } else { None })
             .collect();
         assert_eq!(ids, ["a", "b", "c"]);
+    }
+
+    /// Messages as Python Hermes writes them.
+    fn items_of(messages: &serde_json::Value) -> Vec<Item> {
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let body = |message: &serde_json::Value| match message["role"].as_str() {
+            Some("user") => Body::User {
+                text: text(&message["content"]),
+                images: Vec::new(),
+                context: String::new(),
+                origin: Origin::Person,
+                gist: String::new(),
+            },
+            Some("tool") => Body::Tool(ToolBody {
+                call_id: text(&message["tool_call_id"]),
+                content: text(&message["content"]),
+                ..ToolBody::default()
+            }),
+            _ => {
+                let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
+                let call = |call: &serde_json::Value| ToolCall {
+                    id: text(&call["id"]),
+                    name: text(&call["function"]["name"]),
+                    args: text(&call["function"]["arguments"]),
+                    ..ToolCall::default()
+                };
+                let calls = calls.iter().map(call).collect();
+                Body::Assistant(AssistantBody { text: text(&message["content"]), calls, ..AssistantBody::default() })
+            }
+        };
+        let all = messages.as_array().unwrap().iter().zip(1..);
+        all.map(|(message, id)| Item { id: ItemId(id), at: 0, turn: 1, body: body(message) }).collect()
+    }
+
+    /// Role, text, and arguments of calls.
+    fn said(message: &Message) -> (&'static str, String, Vec<serde_json::Value>) {
+        let json = |args: &str| serde_json::from_str(args).unwrap_or_default();
+        match message {
+            Message::User { text, .. } => ("user", text.clone(), Vec::new()),
+            Message::Assistant { text, calls, .. } => {
+                ("assistant", text.clone(), calls.iter().map(|call| json(&call.args)).collect())
+            }
+            Message::Tool { content, .. } => ("tool", content.clone(), Vec::new()),
+        }
+    }
+
+    #[test]
+    fn tool_pairs_and_swept_results_are_those_of_the_cases() {
+        let all = |messages: &serde_json::Value| {
+            Context::new(items_of(messages)).messages().iter().map(said).collect::<Vec<_>>()
+        };
+        for line in include_str!("../../tests/cases/compress-tool-pairs.jsonl").lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(all(&case["messages"]), all(&case["result"]), "{line}");
+        }
+        for line in include_str!("../../tests/cases/compress-prune.jsonl").lines() {
+            let case: serde_json::Value = serde_json::from_str(line).unwrap();
+            let mut context = Context::new(items_of(&case["messages"]));
+            let count = context.items.len();
+            let kept = case["protect_tail_count"].as_u64().unwrap() as usize;
+            context.pruned_to =
+                count.checked_sub(kept).and_then(|at| context.items.get(at.checked_sub(1)?)).map(|i| i.id);
+            context.swept_to = context.items.last().map(|item| item.id);
+            let sent: Vec<_> = context.messages().iter().map(said).collect();
+            assert_eq!(sent, all(&case["result"]));
+        }
     }
 
     #[test]

@@ -188,6 +188,12 @@ pub fn entries_of<'a>(items: impl Iterator<Item = &'a Item>) -> usize {
     items.filter(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. })).count()
 }
 
+/// An entry on one line, with who it is from; `None` for one without text.
+pub fn in_a_line(item: &Item) -> Option<String> {
+    let LeftOut { who, text } = left_out(item)?;
+    Some(format!("{}{text}", who.before()))
+}
+
 /// An entry on one line, with its number; `None` for one without text.
 pub fn left_out(item: &Item) -> Option<LeftOut> {
     let (who, text) = match &item.body {

@@ -8,6 +8,7 @@ mod agent_requests;
 mod calls;
 mod channels;
 mod compaction;
+mod context_view;
 mod hooks;
 mod place;
 mod policy;
@@ -399,7 +400,8 @@ impl Runner {
             Some(notice) = self.plugin_notices.recv() => Happened::PluginNotice(notice),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
             Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
-            written = compaction::answer(&mut self.compacting) => Happened::Compacted(written),
+            // Not in the middle of a request: its usage would be taken for that of the compacted conversation.
+            written = compaction::answer(&mut self.compacting), if self.call.is_none() => Happened::Compacted(written),
         }
     }
 
@@ -428,6 +430,7 @@ impl Runner {
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,
+            AgentCommand::Context(order) => self.context_order(order).await,
             AgentCommand::Compact(order) => self.compact_order(order).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {

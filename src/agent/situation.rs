@@ -48,16 +48,8 @@ pub fn describe(situation: &Situation<'_>) -> String {
     if let Some(tools) = situation.tools {
         let _ = write!(out, "\ntools: {tools}");
     }
-    let running: Vec<&ProcessInfo> =
-        situation.processes.iter().filter(|p| p.background && !matches!(p.state, ProcessState::Exited(_))).collect();
-    for process in running.iter().take(MAX_ROWS) {
-        let command: String = process.command.chars().take(80).collect();
-        let state = match process.state {
-            ProcessState::NeedsInput => ", waiting for input",
-            ProcessState::Stopped => ", stopped with Ctrl-Z: paused until it is resumed",
-            ProcessState::Running | ProcessState::Exited(_) => "",
-        };
-        let _ = write!(out, "\nrunning: {} {command}{state}", process.id.0);
+    for process in processes(situation.processes) {
+        let _ = write!(out, "\nrunning: {process}");
     }
     let open = situation.plan.iter().filter(|t| matches!(t.status, TodoStatus::Pending | TodoStatus::InProgress));
     for todo in open.take(MAX_ROWS) {
@@ -65,6 +57,21 @@ pub fn describe(situation: &Situation<'_>) -> String {
         let _ = write!(out, "\nplan [{mark}] {}. {}", todo.id, todo.content);
     }
     out.trim_start().to_owned()
+}
+
+/// Background processes that have not ended, one line each: `proc_1 npm run dev`.
+pub fn processes(all: &[ProcessInfo]) -> Vec<String> {
+    let runs = |process: &&ProcessInfo| process.background && !matches!(process.state, ProcessState::Exited(_));
+    let line = |process: &ProcessInfo| {
+        let command: String = process.command.chars().take(80).collect();
+        let state = match process.state {
+            ProcessState::NeedsInput => ", waiting for input",
+            ProcessState::Stopped => ", stopped with Ctrl-Z: paused until it is resumed",
+            ProcessState::Running | ProcessState::Exited(_) => "",
+        };
+        format!("{} {command}{state}", process.id.0)
+    };
+    all.iter().filter(runs).take(MAX_ROWS).map(line).collect()
 }
 
 /// A notice about a process as the model reads it (as Python Hermes has it).

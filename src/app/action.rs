@@ -156,7 +156,7 @@ actions! {
     Fork "fork" Session "Fork the conversation into a new session" => "fork" ["branch"], "";
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
-    ContextReport "context" Session "What fills the context window" => "context" [], "";
+    ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";

@@ -101,8 +101,6 @@ pub enum Report {
     Approvals,
     /// The configuration file, without keys.
     Config,
-    /// What fills the context window.
-    Context,
     /// What changed in the folder of the session, as git tells it.
     Diff,
     /// What is set up and what is missing.

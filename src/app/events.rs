@@ -6,7 +6,7 @@ use super::model::approvals::EntryId;
 use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
-use crate::app::lists::local_models;
+use crate::app::lists::{context, local_models};
 use crate::app::session::{compaction, items, queue, rewind, sessions, tabs, turn};
 use crate::protocol::{AgentEvent, ToolStart};
 
@@ -18,8 +18,11 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),
         AgentEvent::CallDelta { index, name, bytes } => call_delta(model, index, name, bytes),
         AgentEvent::Waiting { what } => waiting(model, what),
+        AgentEvent::ContextParts(parts) => context::listed(model, parts),
         AgentEvent::Compacting(begun) => compaction::compacting(model, begun),
-        AgentEvent::SummaryRead { edit, summary, left } => compaction::read(model, out, edit, *summary, &left),
+        AgentEvent::SummaryRead { edit, of, summary, left } => {
+            compaction::read(model, out, edit.then_some(of), *summary, &left);
+        }
         AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
         AgentEvent::UsageChanged(meter) => model.tab.meter = meter,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),

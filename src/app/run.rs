@@ -10,7 +10,7 @@ use crate::app::approvals::{mode, permissions, policy_changed};
 use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
-use crate::app::lists::{backends, extensions, models, named, palette, servers, toolsets};
+use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets};
 use crate::app::reading::{find, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn};
@@ -77,6 +77,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Rewind => rewind::open(model, out),
         Action::UndoExchange => rewind::undo(model, out),
         Action::RedoExchange => rewind::redo(model, out),
+        Action::ContextView => context::open(model, out),
         Action::Compact => compaction::compact(model, out, argument),
         Action::Fork => sessions::fork(model, out),
         Action::Plan => sidebar::plan(model),
@@ -104,7 +105,6 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Tools
         | Action::Skills
         | Action::Memory
-        | Action::ContextReport
         | Action::Usage
         | Action::Config
         | Action::Doctor

@@ -339,6 +339,7 @@ impl Talk {
             | AgentEvent::Previewed { .. }
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::SummaryRead { .. }
+            | AgentEvent::ContextParts(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)

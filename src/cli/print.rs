@@ -221,6 +221,7 @@ impl Report {
             | AgentEvent::Waiting { .. }
             | AgentEvent::Compacting(_)
             | AgentEvent::SummaryRead { .. }
+            | AgentEvent::ContextParts(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),

@@ -304,7 +304,7 @@ pub struct AuxiliaryConfig {
 }
 
 /// `auxiliary.approval`, the model of auto mode; `auxiliary.compression`, the one that writes summaries.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuxiliaryModel {
     /// Provider id, or empty, `auto` or `main`: the session's.
@@ -312,16 +312,8 @@ pub struct AuxiliaryModel {
     pub model: String,
     pub base_url: String,
     pub api_key: String,
-    /// Seconds.
-    pub timeout: f64,
-}
-
-impl Default for AuxiliaryModel {
-    fn default() -> Self {
-        let text = String::new;
-        // A person waits behind it.
-        Self { provider: text(), model: text(), base_url: text(), api_key: text(), timeout: 8.0 }
-    }
+    /// Seconds; `None`: 8 for an approval, 600 for a summary.
+    pub timeout: Option<f64>,
 }
 
 /// `memory:`.

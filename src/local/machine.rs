@@ -1,5 +1,6 @@
 //! What this computer has for a model: memory, video memory, room on the disk, processors, and how fast memory is read.
 
+use crate::fs::{ensure_dir, write_atomic};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,15 @@ pub struct Machine {
 
 /// Bytes that the measure reads: more than caches hold.
 const BLOCK: usize = 64 << 20;
+/// Times that it is measured.
+const TRIES: usize = 3;
 /// How long it reads.
 const LOOK: Duration = Duration::from_millis(40);
 
 impl Machine {
-    /// Looks. Blocks for some 60 ms, most of it for the speed of memory, which is measured with `measured`.
-    pub fn look(models: &Path, measured: bool) -> Self {
+    /// Looks. `speed` is the file that keeps how fast memory is read: measured once, in some 150 ms, so that no advice
+    /// changes from look to look. `None`: it is not wanted.
+    pub fn look(models: &Path, speed: Option<&Path>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (memory, free) = memory();
         Self {
@@ -34,7 +38,7 @@ impl Machine {
             video: video(Path::new("/sys/class/drm")),
             disk: room(models),
             cores,
-            bandwidth: measured.then(|| bandwidth(cores)),
+            bandwidth: speed.map(|kept| remembered(kept, || bandwidth(cores))),
         }
     }
 
@@ -113,6 +117,21 @@ pub fn room(folder: &Path) -> Option<u64> {
     Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
+/// The speed that was measured before; else it is measured, and kept where that is possible.
+fn remembered(kept: &Path, measure: impl Fn() -> f64) -> f64 {
+    let known = std::fs::read_to_string(kept).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    if let Some(speed) = known.filter(|speed| speed.is_finite() && *speed > 0.0) {
+        return speed;
+    }
+    // Other programs take their share for a while: the best of a few tries is what there is.
+    let speed = (0..TRIES).map(|_| measure()).fold(0.0, f64::max);
+    let parent = kept.parent().unwrap_or(kept);
+    if let Err(error) = ensure_dir(parent).and_then(|()| write_atomic(kept, &format!("{speed:.0}\n"))) {
+        tracing::debug!(%error, "the speed of memory is measured again next time");
+    }
+    speed
+}
+
 /// Bytes a second that these many threads read together.
 fn bandwidth(threads: usize) -> f64 {
     let block = vec![1u8; BLOCK];
@@ -189,6 +208,13 @@ mod tests {
         let machine = Machine { bandwidth: Some(20e9), ..Machine::default() };
         assert_eq!(machine.tokens_per_second(1_500_000_000), Some(10.0));
         assert_eq!(machine.tokens_per_second(0), None);
-        assert!(Machine::look(Path::new("/"), true).bandwidth.is_some_and(|speed| speed > 1e6));
+        let dir = tempfile::tempdir().unwrap();
+        let kept = dir.path().join("cache/memory-speed");
+        let look = || Machine::look(Path::new("/"), Some(&kept)).bandwidth;
+        let first = look().unwrap();
+        assert!(first > 1e6);
+        assert!((look().unwrap() - first).abs() <= 1.0, "measured once");
+        std::fs::write(&kept, "fast\n").unwrap();
+        assert!(look().is_some_and(|speed| speed > 1e6), "a damaged file is replaced");
     }
 }

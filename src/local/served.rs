@@ -152,7 +152,7 @@ impl Local {
         if let Some((record, _)) = self.slot(name).files.read() {
             info.context = Some(record.context);
         } else if let Some(kept) = self.0.shelf.find(name)
-            && let Ok(plan) = self.plan(&kept, &Machine::look(self.0.shelf.dir(), false))
+            && let Ok(plan) = self.plan(&kept, &Machine::look(self.0.shelf.dir(), None))
         {
             info.context = Some(plan.context);
         }
@@ -230,7 +230,7 @@ impl Local {
                 Some(_) => LocalError::NotHere(name.clone()),
                 None => LocalError::Unknown(name.clone()),
             })?;
-            let machine = Machine::look(local.0.shelf.dir(), false);
+            let machine = Machine::look(local.0.shelf.dir(), None);
             let plan = local.plan(&kept, &machine)?;
             let found = files.read();
             if found.is_none() {

@@ -16,6 +16,9 @@ use std::sync::LazyLock;
 /// The class of the reason.
 pub const AFTER: &str = "after untrusted text";
 
+/// The name of the session's fact that holds it.
+pub const UNTRUSTED: &str = "untrusted";
+
 /// Origins that are kept, and files that were written by what fetches.
 const ORIGINS: usize = 12;
 const FILES: usize = 256;

@@ -1,6 +1,8 @@
 //! Orders to the agent of a session.
 
-use super::{ApprovalId, CompactOrder, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId};
+use super::{
+    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId,
+};
 use serde::{Deserialize, Serialize};
 
 /// Orders to the agent.
@@ -40,6 +42,8 @@ pub enum AgentCommand {
     Redo,
     /// Compacts the conversation, or changes or undoes that.
     Compact(CompactOrder),
+    /// What fills the window, and what of it is sent.
+    Context(ContextOrder),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).

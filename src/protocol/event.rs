@@ -1,8 +1,9 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, Effort, Image, Item, LeftOut, Mode, Payload, PolicyChange, Preview, ProcessId, Question,
-    QuestionId, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
+    Approval, ApprovalId, ContextPart, Effort, Image, Item, ItemId, LeftOut, Mode, Payload, PolicyChange, Preview,
+    ProcessId, Question, QuestionId, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend,
+    Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -43,9 +44,13 @@ pub enum AgentEvent {
     Waiting {
         what: String,
     },
+    /// What the next request is made of, largest first.
+    ContextParts(Vec<ContextPart>),
     /// The summary that counts, and the start of what it stands for.
     SummaryRead {
         edit: bool,
+        /// The entry of the summary.
+        of: ItemId,
         summary: Box<SummaryBody>,
         left: Vec<LeftOut>,
     },

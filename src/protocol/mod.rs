@@ -5,6 +5,7 @@
 
 mod approval;
 mod command;
+mod context;
 mod effort;
 mod event;
 mod intent;
@@ -23,6 +24,7 @@ pub use approval::{
     Width,
 };
 pub use command::{AgentCommand, Opens, PolicyAnswer};
+pub use context::{ContextOrder, ContextPart, Keep, Sent};
 pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
 pub use intent::{EditIntent, Intent, Verdict, Why};
@@ -43,4 +45,4 @@ pub use window::{
 };
 
 /// The version of the form.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

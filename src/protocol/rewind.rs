@@ -107,6 +107,17 @@ pub enum Who {
     Tool,
 }
 
+impl Who {
+    /// What stands before the words of one: `you: `; nothing before a tool, which begins with its name.
+    pub fn before(self) -> &'static str {
+        match self {
+            Who::Person => "you: ",
+            Who::Model => "agent: ",
+            Who::Tool => "",
+        }
+    }
+}
+
 /// A choice that was confirmed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewindOrder {

@@ -12,6 +12,9 @@ pub struct SummaryBody {
     /// The first and the last entry that it stands for.
     pub from: ItemId,
     pub to: ItemId,
+    /// One of them that is sent word for word all the same: the prompt of a turn that is longer than what stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<ItemId>,
     /// Entries that it stands for, notes not counted.
     pub entries: u64,
     /// What is carried as it is: the open entries of the plan. Empty if there is nothing.
@@ -47,7 +50,7 @@ pub enum SummaryBy {
 impl SummaryBody {
     /// Whether it stands for this entry.
     pub fn covers(&self, id: ItemId) -> bool {
-        !self.text.is_empty() && self.from <= id && id <= self.to
+        !self.text.is_empty() && self.from <= id && id <= self.to && self.prompt != Some(id)
     }
 
     /// One line: `compacted 42 entries · 91,200 → 14,300 tokens · by openai:gpt-5-mini`.
@@ -57,9 +60,10 @@ impl SummaryBody {
         let tokens = format!("{} → {} tokens", count(self.before), count(self.after));
         match &self.by {
             SummaryBy::Model(model) => format!("compacted {entries} · {tokens} · by {model}"),
-            SummaryBy::Extract => format!("compacted {entries} · {tokens} · an extract, no model was asked"),
-            SummaryBy::Person => format!("changed the summary of {entries} · {tokens}"),
-            SummaryBy::Undo => format!("undid a compaction · {tokens}"),
+            SummaryBy::Extract => format!("compacted {entries} · {tokens} · an extract"),
+            SummaryBy::Person => format!("edited the summary of {entries}"),
+            SummaryBy::Undo if self.text.is_empty() => format!("undid the compaction · {tokens}"),
+            SummaryBy::Undo => format!("undid the last change of the summary · {tokens}"),
         }
     }
 }
@@ -70,8 +74,8 @@ impl SummaryBody {
 pub enum CompactOrder {
     /// Compact, with this in view (may be empty): now, or at the next step of a running turn.
     Now(String),
-    /// The summary that counts reads like this.
-    Edit(String),
+    /// This summary reads like this from now on, if it is still the one that counts.
+    Edit { of: ItemId, text: String },
     /// Answered with `SummaryRead`: to edit it, or to see what it stands for.
     Read { edit: bool },
     /// As it was before the last compaction.

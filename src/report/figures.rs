@@ -1,156 +1,9 @@
-//! `/context` and `/usage`: what fills the window and what was used, in figures that are true or absent.
+//! `/usage`: what was used, in figures that are true or absent.
 
-use crate::protocol::{AssistantBody, Body, Item, ItemId, Meter, Usage};
-use crate::text::format::{count, dollars, plural};
-use crate::text::tokens::{IMAGE, of as tokens};
-use crate::text::width::{pad, truncate_end};
+use crate::protocol::{AssistantBody, Body, Item, Usage};
+use crate::text::format::{count, dollars, percent, plural};
+use crate::text::width::pad;
 use std::fmt::Write as _;
-
-/// Cells of the bar.
-const BAR: u64 = 40;
-/// Results that are named.
-const LARGEST: usize = 5;
-
-/// What a request consists of besides its items.
-pub struct Frame {
-    /// Bytes of the system prompt; `None` until the first turn has made it.
-    pub prompt: Option<usize>,
-    /// Number of tools and the tokens that they take.
-    pub tools: (usize, u64),
-    /// The first item that the model still reads.
-    pub from: ItemId,
-}
-
-/// Characters by what they are.
-#[derive(Default)]
-struct Parts {
-    prompts: usize,
-    situation: usize,
-    images: usize,
-    answers: usize,
-    calls: usize,
-    results: usize,
-    /// Tool, target and size of each result.
-    each: Vec<(usize, String)>,
-}
-
-impl Parts {
-    fn of(items: &[Item]) -> Self {
-        let mut parts = Self::default();
-        for item in items {
-            match &item.body {
-                Body::User { text, images, context, .. } => {
-                    parts.prompts += text.len();
-                    parts.situation += context.len();
-                    parts.images += images.len();
-                }
-                Body::Assistant(body) => {
-                    parts.answers += body.text.len();
-                    parts.calls += body.calls.iter().map(|call| call.name.len() + call.args.len()).sum::<usize>();
-                }
-                Body::Tool(body) => {
-                    parts.results += body.content.len();
-                    let target: String = body.view.target.split_whitespace().collect::<Vec<_>>().join(" ");
-                    parts.each.push((body.content.len(), format!("{} {target}", body.name)));
-                }
-                Body::Summary(_) | Body::Note { .. } => {}
-            }
-        }
-        parts.each.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
-        parts
-    }
-}
-
-/// A share in whole percent; empty of nothing.
-fn percent(part: u64, whole: u64) -> String {
-    match (part * 100).checked_div(whole) {
-        None => String::new(),
-        Some(0) if part > 0 => "<1 %".into(),
-        Some(share) => format!("{share} %"),
-    }
-}
-
-/// `/context`.
-pub fn context(items: &[Item], frame: &Frame, meter: &Meter) -> String {
-    let read: Vec<Item> = items.iter().filter(|item| item.id >= frame.from).cloned().collect();
-    let parts = Parts::of(&read);
-    let mut out = String::new();
-    match meter.window.filter(|window| *window > 0) {
-        Some(window) => {
-            let used = meter.context.min(window);
-            let filled = (used * BAR).div_ceil(window);
-            let free = window.saturating_sub(meter.context);
-            let _ = writeln!(
-                out,
-                "Next request  {} of {} tokens · {}",
-                count(meter.context),
-                count(window),
-                percent(meter.context, window)
-            );
-            let _ = writeln!(out, "{}{}", "▓".repeat(filled as usize), "░".repeat((BAR - filled) as usize));
-            let _ = writeln!(out, "free          {} tokens", count(free));
-        }
-        None => {
-            let _ = writeln!(out, "Next request  {} of ? tokens", count(meter.context));
-            out.push_str("The window of this model is unknown;\nset model.context_length in config.yaml.\n");
-        }
-    }
-    let fixed = frame.prompt.map(tokens);
-    let rows = [
-        ("system prompt".to_owned(), fixed),
-        (plural(frame.tools.0 as u64, "tool", "tools"), Some(frame.tools.1)),
-        ("prompts".into(), Some(tokens(parts.prompts))),
-        ("per-turn state".into(), Some(tokens(parts.situation))),
-        (plural(parts.images as u64, "image", "images"), (parts.images > 0).then(|| (parts.images * IMAGE) as u64)),
-        ("answers".into(), Some(tokens(parts.answers))),
-        ("tool calls".into(), Some(tokens(parts.calls))),
-        (plural(parts.each.len() as u64, "tool result", "tool results"), Some(tokens(parts.results))),
-    ];
-    let sum: u64 = rows.iter().filter_map(|(_, tokens)| *tokens).sum();
-    out.push_str("\nWhat fills it, estimated at 4 characters a token\n");
-    for (name, tokens) in &rows {
-        match tokens {
-            Some(0) => {}
-            Some(tokens) => {
-                let _ = writeln!(
-                    out,
-                    "  {} {:>10}  {:>5}",
-                    pad(name, 24),
-                    format!("≈ {}", count(*tokens)),
-                    percent(*tokens, sum)
-                );
-            }
-            None if name == "system prompt" => {
-                let _ = writeln!(out, "  {}  built on the first turn", pad(name, 24));
-            }
-            None => {}
-        }
-    }
-    let _ = writeln!(out, "  {} {:>10}", pad("show all", 24), format!("≈ {}", count(sum)));
-    if sum > meter.context + meter.context / 10 && !parts.each.is_empty() {
-        out.push_str("  Older results are shortened when sent: the\n  request is smaller than the sum of its parts.\n");
-    }
-    if read.len() < items.len() {
-        let _ = writeln!(
-            out,
-            "  {} before them are summarized or left out.",
-            plural((items.len() - read.len()) as u64, "entry", "entries")
-        );
-    }
-    let large: Vec<_> = parts.each.iter().filter(|(size, _)| *size > 2000).take(LARGEST).collect();
-    if !large.is_empty() {
-        out.push_str("\nLargest results\n");
-        for (size, name) in large {
-            let _ = writeln!(
-                out,
-                "  {} {:>10}",
-                pad(&truncate_end(name.trim_end(), 32), 32),
-                format!("≈ {}", count(tokens(*size)))
-            );
-        }
-    }
-    out
-}
 
 fn cost(usage: &Usage) -> String {
     usage.cost.map_or_else(|| "no price".to_owned(), dollars)
@@ -241,7 +94,7 @@ pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Origin, ToolBody};
+    use crate::protocol::{ItemId, Origin, ToolBody};
 
     fn items() -> Vec<Item> {
         let user = |text: &str| Body::User {
@@ -270,41 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_request_are_estimates_and_the_whole_is_the_meters() {
-        let meter = Meter { context: 12_345, window: Some(200_000), total: Usage::default() };
-        let frame = Frame { prompt: Some(8000), tools: (3, 1000), from: ItemId(1) };
-        let text = context(&items(), &frame, &meter);
-        for line in [
-            "12,345 of 200,000 tokens · 6 %",
-            "≈ 2,000",
-            "3 tools",
-            "1 tool result",
-            "≈ 10,000",
-            "Largest results",
-            "187,655",
-        ] {
-            assert!(text.contains(line), "no {line:?} in\n{text}");
-        }
-        assert!(!text.contains("image"), "what there is none of is not listed\n{text}");
-        assert!(text.lines().all(|line| crate::text::width::width(line) <= 50), "{text}");
-    }
-
-    #[test]
     fn what_is_not_known_is_not_made_up() {
-        let meter = Meter { context: 10, window: None, total: Usage::default() };
-        let text = context(&[], &Frame { prompt: None, tools: (0, 0), from: ItemId(1) }, &meter);
-        assert!(text.contains("10 of ? tokens") && text.contains("built on the first turn"), "{text}");
-        assert!(!text.contains('▓'), "{text}");
         let text = usage(&[], &[], &Usage::default());
         assert!(text.contains("no price") && !text.contains("By model") && !text.contains('%'), "{text}");
-    }
-
-    #[test]
-    fn entries_that_the_model_no_longer_reads_are_not_counted() {
-        let meter = Meter { context: 100, window: Some(1000), total: Usage::default() };
-        let frame = Frame { prompt: Some(4), tools: (1, 4), from: ItemId(4) };
-        let text = context(&items(), &frame, &meter);
-        assert!(!text.contains("tool result") && text.contains("3 entries before them"), "{text}");
     }
 
     #[test]

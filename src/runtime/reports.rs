@@ -4,12 +4,9 @@ use super::Context;
 use super::loads::Facts;
 use crate::app::effect::Report;
 use crate::app::msg::LoadReply;
-use crate::llm::ToolSchema;
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::report::sessions::export_text;
 use crate::report::{approvals, doctor, figures, keys};
-use crate::text::tokens;
-use crate::tools::offer::selection::ToolSelection;
 use std::time::{Duration, Instant};
 
 /// The text for a command.
@@ -19,7 +16,6 @@ pub async fn report(report: Report, argument: &str, context: &Context, facts: &F
         Report::Config => ("Configuration".into(), config(context)),
         Report::Tools => ("Tools".into(), super::loads::tools(context, facts).await.text()),
         Report::Server => (format!("MCP server {argument}"), super::servers::report(argument, context)),
-        Report::Context => ("Context".into(), context_report(context, facts).await),
         Report::Usage => ("Usage".into(), usage(context, facts).await),
         Report::Memory => ("Memory".into(), memory(context)),
         Report::Skills => ("Skills".into(), skills(context)),
@@ -75,16 +71,6 @@ async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item
     let prompt = facts.store.prompt(id).await.ok().flatten().map(|prompt| prompt.len());
     let items = facts.store.all_items(id).await.ok()?;
     Some((about.context_from, prompt, items))
-}
-
-async fn context_report(context: &Context, facts: &Facts) -> String {
-    let (from, prompt, items) = session_items(facts).await.unwrap_or((ItemId(1), None, Vec::new()));
-    let toolsets = facts.session.as_ref().and_then(|session| session.toolsets.as_deref());
-    let offer = ToolSelection::of_config(&context.loaded.config, toolsets, std::collections::BTreeMap::new());
-    let schemas = offer.offered(&context.registry.snapshot()).schemas;
-    let tool = |tool: &ToolSchema| tokens::of_tool(&tool.name, &tool.description, &tool.parameters.to_string());
-    let frame = figures::Frame { prompt, tools: (schemas.len(), schemas.iter().map(tool).sum()), from };
-    figures::context(&items, &frame, &facts.meter)
 }
 
 async fn usage(context: &Context, facts: &Facts) -> String {

@@ -21,15 +21,14 @@ pub struct Filter {
     pub model: Option<String>,
     /// The tool that the hit is a result of.
     pub tool: Option<String>,
-    pub tag: Option<String>,
     pub branch: Option<String>,
-    /// Only sessions in which tools or commands changed files.
+    /// Only sessions in which files were changed, and that was not undone.
     pub edits: bool,
     pub session: Option<SessionId>,
 }
 
 /// The words that narrow a search, for help and errors.
-pub const WORDS: &str = "role: tool: model: on: in: tag: branch: since: before: has:edits";
+pub const WORDS: &str = "role: tool: model: on: in: branch: since: before: has:edits";
 
 impl Filter {
     /// Only this folder, or all.
@@ -41,10 +40,13 @@ impl Filter {
     pub fn read(query: &str, here: Option<&str>) -> (String, Self) {
         let mut filter = Self::here(here);
         let mut rest = Vec::new();
-        for word in query.split(' ') {
-            if !filter.take(word) {
+        let mut quoted = false;
+        for word in query.split_whitespace() {
+            // A phrase is looked for as it is.
+            if quoted || word.contains('"') || !filter.take(word) {
                 rest.push(word);
             }
+            quoted ^= word.matches('"').count() % 2 == 1;
         }
         (rest.join(" "), filter)
     }
@@ -61,7 +63,6 @@ impl Filter {
             "model" => self.model = own(),
             "on" => self.platform = own(),
             "in" => self.folder = own(),
-            "tag" => self.tag = own(),
             "branch" => self.branch = own(),
             "since" if day(value).is_some() => self.since = day(value),
             "before" if day(value).is_some() => self.before = day(value),
@@ -107,12 +108,7 @@ impl Filter {
             test("s.model LIKE ? ESCAPE '\\'", part(model));
         }
         if let Some(tool) = &self.tool {
-            test("i.role = 'tool' AND i.body ->> '$.name' = ?", Box::new(tool.clone()));
-        }
-        if let Some(tag) = &self.tag {
-            let sql = "EXISTS (SELECT 1 FROM session_meta m, json_each(m.value) t
-                 WHERE m.session = s.key AND m.name = 'tags' AND t.value = ?)";
-            test(sql, Box::new(tag.clone()));
+            test("i.role = 'tool' AND json_valid(i.body) AND i.body ->> '$.name' = ?", Box::new(tool.clone()));
         }
         if let Some(branch) = &self.branch {
             let sql = "EXISTS (SELECT 1 FROM session_meta m WHERE m.session = s.key AND m.name = 'branch'
@@ -123,7 +119,7 @@ impl Filter {
             test("s.id = ?", Box::new(session.0.clone()));
         }
         if self.edits {
-            tests.push("EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key)".to_owned());
+            tests.push("EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key AND c.undone = 0)".to_owned());
         }
         let all = if tests.is_empty() { "1".to_owned() } else { tests.join(" AND ") };
         (all, values)
@@ -140,7 +136,7 @@ pub fn role(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The begin of a day in local time, in milliseconds since the epoch: `2026-11-01`, `today`, `yesterday`, `7d`.
+/// The start of a day in local time, in milliseconds since the epoch: `2026-11-01`, `today`, `yesterday`, `7d`.
 pub fn day(word: &str) -> Option<i64> {
     let today = Local::now().date_naive();
     let back = |days: u64| today.checked_sub_days(chrono::Days::new(days));
@@ -152,8 +148,30 @@ pub fn day(word: &str) -> Option<i64> {
             Some(Err(_)) | None => word.parse::<NaiveDate>().ok(),
         },
     }?;
-    let begin = Local.from_local_datetime(&date.and_time(NaiveTime::MIN)).earliest()?;
-    Some(begin.timestamp_millis())
+    start(date)
+}
+
+/// The times of a range of days in local time, from the first and before the second: `2026-11-01..2026-11-30`, one day, or
+/// `7d` for all since.
+pub fn range(text: &str) -> Option<(Option<i64>, Option<i64>)> {
+    let next = |word: &str| match word {
+        "yesterday" => day("today"),
+        _ => start(word.parse::<NaiveDate>().ok()?.succ_opt()?),
+    };
+    match text.split_once("..") {
+        Some((from, to)) => {
+            let (from, to) = (from.trim(), to.trim());
+            let first = if from.is_empty() { None } else { Some(day(from)?) };
+            let last = if to.is_empty() { None } else { Some(next(to)?) };
+            let is_reversed = first.zip(last).is_some_and(|(first, last)| first >= last);
+            (!is_reversed).then_some((first, last))
+        }
+        None => Some((Some(day(text)?), next(text))),
+    }
+}
+
+fn start(date: NaiveDate) -> Option<i64> {
+    Some(Local.from_local_datetime(&date.and_time(NaiveTime::MIN)).earliest()?.timestamp_millis())
 }
 
 #[cfg(test)]
@@ -163,13 +181,12 @@ mod tests {
     #[test]
     fn words_narrow_a_search_and_others_are_looked_for() {
         let (query, filter) =
-            Filter::read("role:tool panic in:hermes std::fs role:nobody has:edits tag:fix", Some("/x"));
-        assert_eq!(query, "panic std::fs role:nobody");
+            Filter::read("role:tool panic in:hermes std::fs role:nobody has:edits \"v-on on:click\"", Some("/x"));
+        assert_eq!(query, "panic std::fs role:nobody \"v-on on:click\"");
         let expected = Filter {
             here: Some("/x".into()),
             folder: Some("hermes".into()),
             roles: vec!["tool".into()],
-            tag: Some("fix".into()),
             edits: true,
             ..Filter::default()
         };
@@ -182,6 +199,10 @@ mod tests {
         let first = day("2026-11-01").unwrap();
         assert_eq!(Local.timestamp_millis_opt(first).unwrap().to_string()[..19], *"2026-11-01 00:00:00");
         assert!(day("today").unwrap() - day("1d").unwrap() >= 23 * 3_600_000);
+        let (first, last) = range("2026-11-01").unwrap();
+        assert_eq!(range("2026-11-01..2026-11-01"), Some((first, last)));
+        assert_eq!(last, day("2026-11-02"));
+        assert_eq!((range("2026-11-02..2026-11-01"), range("7d")), (None, Some((day("7d"), None))));
         assert_eq!((day("yesterday"), day("soon"), day("2026-13-01")), (day("1d"), None, None));
     }
 }

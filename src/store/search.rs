@@ -63,9 +63,10 @@ pub(super) fn list(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -
         return db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit));
     }
     let is_narrow = filter != Filter::here(here);
-    let mut rows = match is_narrow {
-        true => Vec::new(),
-        false => db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?,
+    let mut rows = if is_narrow {
+        Vec::new()
+    } else {
+        db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?
     };
     let found: Vec<SessionRow> = run(db, &query, true, |conn, ask| {
         let mut seen = HashSet::new();

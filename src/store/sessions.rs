@@ -162,14 +162,14 @@ pub(super) fn named(
     conn.prepare_cached(&sql)?.query_map((pattern, here, limit), row)?.collect()
 }
 
-/// Sessions that a filter holds for, newest first.
+/// Sessions that a filter holds for, newest first: the times are those of the sessions, unless entries are asked for.
 pub(super) fn fitting(conn: &Connection, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+    let about_items = filter.tool.is_some() || !filter.roles.is_empty();
     let (conditions, more) = filter.conditions(2);
-    // The items are looked at only where a condition is about them.
-    let about_items = conditions.contains("i.");
-    let fits = match about_items {
-        true => format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {conditions})"),
-        false => conditions,
+    let fits = if about_items {
+        format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {conditions})")
+    } else {
+        conditions.replace("i.at >= ", "s.updated_at >= ").replace("i.at < ", "s.started_at < ")
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {fits} ORDER BY s.updated_at DESC, s.key DESC LIMIT ?1"

@@ -22,6 +22,15 @@ pub fn context(tokens: u64) -> String {
     if unit.is_empty() { tokens.to_string() } else { format!("{}{unit}", trimmed(scaled, 1)) }
 }
 
+/// A share in whole percent; empty of nothing.
+pub fn percent(part: u64, whole: u64) -> String {
+    match (part * 100).checked_div(whole) {
+        None => String::new(),
+        Some(0) if part > 0 => "<1 %".into(),
+        Some(share) => format!("{share} %"),
+    }
+}
+
 /// Durations for sentences and reports: `59s`, `2m`, `1h 30m`, `1.0d`.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {

@@ -181,6 +181,11 @@ pub trait Call: Send {
         Vec::new()
     }
 
+    /// Where the text in its result came from, when strangers wrote it and neither intent nor commands say so.
+    fn strangers(&self) -> Option<String> {
+        None
+    }
+
     /// Files that it puts elsewhere: from where to where.
     fn moves(&self) -> Vec<(PathBuf, PathBuf)> {
         Vec::new()

@@ -192,7 +192,8 @@ const HINTS: u16 = 80;
 /// What the first row of the strip says of the keys: that nothing goes out by itself, where prompts came back.
 fn queue_hint(model: &Model, width: u16) -> String {
     let strip = hints::key_of(model, "queue-strip");
-    if local_models::is_awaited(model) && width >= HINTS {
+    let no_model = model.tab.session.as_ref().is_some_and(|session| session.model.is_empty());
+    if no_model && model.tab.queue.held == 0 && width >= HINTS {
         return format!("sent when the model is here · {} takes it back", hints::key_of(model, "stop-turn"));
     }
     if model.tab.queue.held == 0 {

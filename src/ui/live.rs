@@ -34,8 +34,7 @@ pub fn since(now: i64, start: i64) -> u64 {
 pub fn activity(model: &Model) -> Option<Vec<Span>> {
     let compacting = model.tab.compacting.map(|at| {
         let clock = format::clock(since(model.now, at));
-        let spins = Span::new(format!("{} ", spinner(model.now)), Role::Accent);
-        vec![spins, Span::new("compacting the conversation…  ", Role::Text), Span::new(clock, Role::Dim)]
+        vec![Span::new("compacting the conversation…  ", Role::Text), Span::new(clock, Role::Dim)]
     });
     let TurnStatus::Running(running) = &model.tab.turn else { return compacting };
     if compacting.is_some() && !running.stopping {

@@ -2,7 +2,9 @@
 
 use crate::agent::{World, items};
 use hermes::llm::message::Message;
-use hermes::protocol::{AgentCommand, AgentEvent, Body, CompactOrder, SessionId, SummaryBody, SummaryBy, TurnEnd};
+use hermes::protocol::{
+    AgentCommand, AgentEvent, Body, CompactOrder, ContextOrder, Keep, Sent, SessionId, SummaryBody, SummaryBy, TurnEnd,
+};
 
 /// A summary for whoever asks for one, an answer for every prompt.
 const SCRIPT: &str = r###"
@@ -109,10 +111,11 @@ async fn a_person_compacts_with_something_in_view_edits_and_undoes() {
 
     talk.order(compact(CompactOrder::Read { edit: false })).await;
     let seen = talk.until(|event| matches!(event, AgentEvent::SummaryRead { .. })).await;
-    let Some(AgentEvent::SummaryRead { left, .. }) = seen.last() else { unreachable!() };
+    let Some(AgentEvent::SummaryRead { left, of, .. }) = seen.last() else { unreachable!() };
+    let of = *of;
     assert!(left.iter().any(|left| left.text.contains("prompt 3 word")), "{left:?}");
 
-    talk.order(compact(CompactOrder::Edit("## Goal\nmy own words".into()))).await;
+    talk.order(compact(CompactOrder::Edit { of, text: "## Goal\nmy own words".into() })).await;
     let seen = talk.until(is_summary).await;
     assert_eq!(summaries(&seen)[0].by, SummaryBy::Person);
     talk.say("next").await;
@@ -140,7 +143,7 @@ async fn a_person_compacts_with_something_in_view_edits_and_undoes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_does_not_write_is_replaced_by_an_extract_and_one_out_of_reach_by_nothing() {
-    let failing = SCRIPT.replace("steps: [{ text:", "steps: [{ error: { kind: overloaded }, text:");
+    let failing = SCRIPT.replace("steps: [{ text:", "steps: [{ error: { kind: bad_request }, text:");
     let world = World::new(&failing);
     let mut talk = world.start(None);
     let (_, seen) = fill(&mut talk).await;
@@ -205,10 +208,136 @@ steps:
     let (_, seen) = talk.finished().await;
     let results = super::results(&seen);
     let all = results.iter().map(|result| result.2.as_str()).collect::<Vec<_>>().join("\n");
-    let hits = results.iter().find(|result| result.2.contains("hits")).unwrap();
+    let hits = results.iter().find(|result| result.2.contains("matches")).unwrap();
     let found: serde_json::Value = serde_json::from_str(&hits.2).unwrap();
-    assert_eq!((&found["hits"][0]["item"], &found["hits"][0]["this_session"]), (&1.into(), &true.into()), "{found}");
-    for told in [r#""text":"the zebra crossed"#, "none of user, assistant, tool", "has no entry 99"] {
+    assert_eq!(
+        (&found["matches"][0]["item"], &found["matches"][0]["this_session"]),
+        (&1.into(), &true.into()),
+        "{found}"
+    );
+    for told in [r#""text":"the zebra crossed"#, "not one of user, assistant, tool", "has no entry 99"] {
         assert!(all.contains(told), "no {told} in {all}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_pins_shortens_and_leaves_out_and_it_holds_when_the_session_is_resumed() {
+    let world = World::new(SCRIPT);
+    let mut talk = world.start(None);
+    let opened = talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
+    let Some(AgentEvent::SessionOpened { session, .. }) = opened.last() else { unreachable!() };
+    let id = session.id.clone();
+    for n in 0..16 {
+        talk.say(&format!("prompt {n} {}", "word ".repeat(200))).await;
+        talk.finished().await;
+    }
+    let is_parts = |event: &AgentEvent| matches!(event, AgentEvent::ContextParts(_));
+    let list = |event: Option<&AgentEvent>| match event {
+        Some(AgentEvent::ContextParts(parts)) => parts.clone(),
+        other => panic!("{other:?}"),
+    };
+    talk.order(AgentCommand::Context(ContextOrder::List)).await;
+    let parts = list(talk.until(is_parts).await.last());
+    assert!(parts.windows(2).all(|pair| pair[0].tokens >= pair[1].tokens), "largest first: {parts:?}");
+    assert!(parts.iter().any(|part| part.what == "system prompt" && part.item.is_none()), "{parts:?}");
+    let of = |n: usize| parts.iter().find(|part| part.what.contains(&format!("prompt {n} "))).unwrap().item.unwrap();
+    for (n, keep) in [(2, Keep::Pinned), (3, Keep::Line), (4, Keep::Out)] {
+        talk.order(AgentCommand::Context(ContextOrder::Keep(of(n), Some(keep)))).await;
+        let changed = list(talk.until(is_parts).await.last());
+        assert!(changed.iter().any(|part| part.item == Some(of(n)) && part.sent == Sent::Kept(keep)), "{changed:?}");
+    }
+    let sent = |world: &World| texts(&world.model.requests().last().unwrap().messages);
+    talk.say("and now?").await;
+    talk.finished().await;
+    let before = sent(&world);
+    assert!(before.iter().any(|text| text.starts_with("prompt 3 word") && text.len() < 300), "one line");
+    assert!(
+        before.iter().any(|text| text.starts_with("[the user left this out"))
+            && !before.iter().any(|text| text.contains("prompt 4 "))
+    );
+    // What is pinned outlives a compaction word for word.
+    talk.order(AgentCommand::Compact(CompactOrder::Now(String::new()))).await;
+    talk.until(|event| matches!(event, AgentEvent::ItemFinished(item) if matches!(item.body, Body::Summary(_)))).await;
+    talk.say("and then?").await;
+    talk.finished().await;
+    let compacted = sent(&world);
+    assert!(compacted.iter().any(|text| text.starts_with("prompt 2 word") && text.len() > 900), "{compacted:?}");
+    assert!(!compacted.iter().any(|text| text.starts_with("prompt 3 ")));
+    talk.order(AgentCommand::Close { cleared: false }).await;
+    talk.agent.task.await.unwrap();
+    let mut again = world.start(Some(id));
+    again.say("go on").await;
+    again.finished().await;
+    assert_eq!(sent(&world)[..compacted.len()], compacted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_long_turn_is_compacted_between_its_steps_and_keeps_its_prompt() {
+    let steps: String = (0..40)
+        .map(|n| format!("  - {{ text: '{n} {said}', calls: [{{ name: read_file, args: {{ path: f{n}.txt }} }}] }}\n"))
+        .collect();
+    let script = SCRIPT.replace("fallback:", &format!("steps:\n{steps}  - text: all read\nfallback:"));
+    let world = World::new(&script);
+    for n in 0..40 {
+        std::fs::write(world.work().join(format!("f{n}.txt")), format!("{n} {}\n", "line ".repeat(500))).unwrap();
+    }
+    let mut talk = world.start(None);
+    talk.say("read every file").await;
+    let (end, seen) = talk.finished().await;
+    assert_eq!(end, TurnEnd::Completed, "{seen:?}");
+    assert!(!summaries(&seen).is_empty(), "the window of 16,000 tokens holds no forty files");
+    for request in world.model.requests().iter().filter(|request| !request.tools.is_empty()) {
+        let sent = texts(&request.messages);
+        assert!(sent.iter().any(|text| text.starts_with("read every file")), "the prompt is in every request");
+        let calls: Vec<&str> = request.messages.iter().flat_map(calls).collect();
+        let results: Vec<&str> = request.messages.iter().filter_map(result).collect();
+        assert_eq!(calls, results, "every call has its result, and no result is without its call");
+    }
+}
+
+fn calls(message: &Message) -> Vec<&str> {
+    match message {
+        Message::Assistant { calls, .. } => calls.iter().map(|call| call.id.as_str()).collect(),
+        Message::User { .. } | Message::Tool { .. } => Vec::new(),
+    }
+}
+
+fn result(message: &Message) -> Option<&str> {
+    if let Message::Tool { call_id, .. } = message { Some(call_id) } else { None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_goes_on_with_everything_when_no_summary_could_be_had() {
+    let world = World::new(&SCRIPT.replace("steps: [{ text:", "steps: [{ error: { kind: network }, text:"));
+    let mut talk = world.start(None);
+    for n in 0..40 {
+        talk.say(&format!("prompt {n} {}", "word ".repeat(640))).await;
+        let (end, seen) = talk.finished().await;
+        assert!(summaries(&seen).is_empty(), "nothing is left out: {seen:?}");
+        if seen.contains(&AgentEvent::Compacting(true)) {
+            let told = seen
+                .iter()
+                .any(|event| matches!(event, AgentEvent::Notice { text, .. } if text.starts_with("not compacted")));
+            assert!(told && end == TurnEnd::Completed, "{end:?}: {seen:?}");
+            return;
+        }
+    }
+    panic!("the window of 16,000 tokens was never full");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_changed_only_at_rest_and_only_the_one_that_was_read() {
+    let world = World::new(SCRIPT);
+    let mut talk = world.start(None);
+    for n in 0..8 {
+        talk.say(&format!("prompt {n} {}", "word ".repeat(200))).await;
+        talk.finished().await;
+    }
+    talk.order(AgentCommand::Compact(CompactOrder::Now(String::new()))).await;
+    talk.until(|event| matches!(event, AgentEvent::ItemFinished(item) if matches!(item.body, Body::Summary(_)))).await;
+    let edit = CompactOrder::Edit { of: hermes::protocol::ItemId(1), text: "mine".into() };
+    talk.order(AgentCommand::Compact(edit)).await;
+    let seen = talk.until(|event| matches!(event, AgentEvent::Notice { .. })).await;
+    let Some(AgentEvent::Notice { text, .. }) = seen.last() else { unreachable!() };
+    assert!(text.starts_with("not edited"), "{text}");
 }

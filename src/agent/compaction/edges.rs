@@ -5,7 +5,9 @@ use crate::text::tokens;
 
 /// Messages at the beginning that the first compaction leaves (as Python Hermes has it).
 const HEAD: usize = 3;
-/// Messages at the end that stay whatever they weigh (as Python Hermes has it).
+/// Messages at the end that stay though they weigh more than the budget (as Python Hermes has it), unless they weigh so
+/// many tokens: in a small window four pasted files are all there is.
+const HEAVY_TAIL: u64 = 3_000;
 const TAIL: usize = 8;
 /// Tokens that a message is counted with apart from its text (as Python Hermes has it).
 const MESSAGE: u64 = 10;
@@ -17,6 +19,8 @@ const LIGHT_HEAD: u64 = 1_000;
 pub struct Middle {
     pub from: ItemId,
     pub to: ItemId,
+    /// The prompt of the running turn, when all that the turn left is too long to stay: it is sent word for word.
+    pub prompt: Option<ItemId>,
 }
 
 /// What the model reads of an item, in tokens.
@@ -45,26 +49,29 @@ pub fn middle(items: &[Item], tail: u64, summarized: Option<ItemId>) -> Option<M
     let end = begin_of_tail(&said, tail);
     let fresh = summarized.map_or(0, |to| said.partition_point(|item| item.id <= to));
     let (first, last) = (said.get(start)?, said.get(end.checked_sub(1)?)?);
-    (end > start + 1 && end > fresh).then_some(Middle { from: first.id, to: last.id })
+    let prompt = said.get(start..end)?.iter().rfind(|item| is_prompt(item) && weight(item) <= tail.max(LIGHT_HEAD));
+    let later = said.get(end..)?.iter().any(|item| is_prompt(item));
+    let prompt = prompt.filter(|_| !later).map(|item| item.id);
+    (end > start + 1 && end > fresh).then_some(Middle { from: first.id, to: last.id, prompt })
+}
+
+fn is_prompt(item: &Item) -> bool {
+    matches!(item.body, Body::User { origin: Origin::Person, .. })
 }
 
 fn begin_of_tail(said: &[&Item], budget: u64) -> usize {
     let most = budget + budget / 2;
     let least = said.len().saturating_sub(TAIL);
+    let heavy = (most * 2).max(HEAVY_TAIL);
     let mut weighs = 0;
     let mut at = said.len();
     while at > 0 {
         weighs += weight(said[at - 1]);
-        if weighs > most && at <= least {
+        if weighs > most && (at <= least || weighs > heavy) {
             break;
         }
         at -= 1;
     }
-    // What the person said last, and the last answer that can be read, are never only in a summary.
-    let last = |what: fn(&Body) -> bool| said.iter().rposition(|item| what(&item.body));
-    let prompt = last(|body| matches!(body, Body::User { origin: Origin::Person | Origin::Steer, .. }));
-    let answer = last(|body| matches!(body, Body::Assistant(body) if !body.text.trim().is_empty()));
-    at = [prompt, answer].into_iter().flatten().fold(at, usize::min);
     while at > 0 && at < said.len() && matches!(said[at].body, Body::Tool(_)) {
         at -= 1;
     }
@@ -131,6 +138,34 @@ mod tests {
         let next = middle(&items, 2_000, Some(first.to)).unwrap();
         assert_eq!((next.from, next.to > first.to), (ItemId(1), true));
         assert_eq!(middle(&items, 5_000, Some(first.to)), None, "nothing new");
+    }
+
+    #[test]
+    fn a_long_turn_is_cut_between_two_steps_and_its_prompt_stays() {
+        let mut items = items(1, 10, false);
+        items.truncate(1);
+        for n in 0..60 {
+            let call = ToolCall { id: n.to_string(), name: "t".into(), args: ARGS.into(), ..ToolCall::default() };
+            let calls = Body::Assistant(AssistantBody { calls: vec![call], ..AssistantBody::default() });
+            let result =
+                Body::Tool(ToolBody { call_id: n.to_string(), content: "x".repeat(2_000), ..ToolBody::default() });
+            for body in [calls, result] {
+                let id = ItemId(items.len() as i64 + 1);
+                items.push(Item { id, at: 0, turn: 1, body });
+            }
+        }
+        let first = middle(&items, 2_000, None).unwrap();
+        assert_eq!((first.from, first.prompt), (ItemId(4), None), "the head has the prompt");
+        assert!(first.to.0 % 2 == 1 && first.to > ItemId(90), "a step ends with its result: {first:?}");
+        let next = middle(&items, 1_000, Some(ItemId(60))).unwrap();
+        assert_eq!((next.from, next.prompt), (ItemId(1), Some(ItemId(1))));
+    }
+
+    #[test]
+    fn a_few_heavy_messages_are_no_tail_that_nothing_can_move() {
+        let items = items(4, 11_000, false);
+        let found = middle(&items, 2_400, None).unwrap();
+        assert!(found.to >= ItemId(5), "{found:?}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Compaction: what of a conversation a summary stands for, and how it is written. Pure but for the call of the model.
+//! Compaction: what of a conversation a summary stands for, and how it is written. All is pure but `writer`, which calls
+//! the model.
 
 pub mod edges;
 pub mod limit;
@@ -34,15 +35,41 @@ pub struct History {
     /// No model is asked before this time.
     cooled_at: i64,
     /// That no more begins was said.
-    pub told: bool,
+    told: bool,
     /// The person asked for one while a turn ran, with this in view.
-    pub wanted: Option<String>,
+    wanted: Option<String>,
+    /// The last one came to nothing: the request that waited for it is sent as it is.
+    gave_up: bool,
 }
 
 impl History {
     /// A turn begins.
     pub fn turn_began(&mut self) {
         self.in_turn = 0;
+    }
+
+    /// The person wants one, once the running step is over.
+    pub fn want(&mut self, focus: String) {
+        self.wanted = Some(focus);
+    }
+
+    /// What the person wants, once.
+    pub fn take_wanted(&mut self) -> Option<String> {
+        let wanted = self.wanted.take();
+        if wanted.is_some() {
+            self.asked();
+        }
+        wanted
+    }
+
+    /// One came to nothing, and would again.
+    pub fn gave_up(&mut self) {
+        self.gave_up = true;
+    }
+
+    /// Whether the last one came to nothing, once.
+    pub fn take_failed(&mut self) -> bool {
+        std::mem::take(&mut self.gave_up)
     }
 
     /// The person asked: nothing that went wrong before counts.
@@ -55,9 +82,9 @@ impl History {
         self.futile < FUTILE && self.in_turn < IN_TURN
     }
 
-    /// Whether the last ones freed too little.
-    pub fn is_futile(&self) -> bool {
-        self.futile >= FUTILE
+    /// Whether none begins any more because the last ones freed too little, which was not said yet.
+    pub fn says_that_it_rests(&mut self) -> bool {
+        self.futile >= FUTILE && !std::mem::replace(&mut self.told, true)
     }
 
     /// Whether a model may be asked.
@@ -90,29 +117,35 @@ pub fn budget(stands_for: u64, window: u64) -> u32 {
     u32::try_from(share.min(most)).unwrap_or(u32::MAX)
 }
 
-/// The plan as it is carried through a compaction; empty when nothing of it is open.
-pub fn state(plan: &[Todo]) -> String {
+/// What a summary carries as it is: the open plan, what runs, and how to read an entry again where there is a tool for it.
+pub fn state(plan: &[Todo], processes: &[String], searches: bool) -> String {
     let open = plan.iter().filter_map(|todo| match todo.status {
         TodoStatus::InProgress => Some(format!("- [>] {}. {} (in_progress)", todo.id, todo.content)),
         TodoStatus::Pending => Some(format!("- [ ] {}. {} (pending)", todo.id, todo.content)),
         TodoStatus::Completed | TodoStatus::Cancelled => None,
     });
     let open: Vec<String> = open.collect();
-    if open.is_empty() {
-        return String::new();
+    let mut out = String::new();
+    if !open.is_empty() {
+        out = format!("\n[Your active task list was preserved across context compression]\n{}\n", open.join("\n"));
     }
-    format!("\n[Your active task list was preserved across context compression]\n{}\n", open.join("\n"))
+    if !processes.is_empty() {
+        out.push_str(&format!("\n[Processes that ran when this was written]\n{}\n", processes.join("\n")));
+    }
+    if searches {
+        out.push_str("\n[session_search with item gives back an entry in full: {\"item\": 12}]\n");
+    }
+    out
 }
 
 /// The message that stands in a request for what a summary covers.
 pub fn message(summary: &SummaryBody) -> String {
-    include_str!("../../../assets/prompts/summarized.md")
-        .trim()
-        .replace("{{from}}", &summary.from.0.to_string())
-        .replace("{{to}}", &summary.to.0.to_string())
-        .replace("{{state}}", &summary.state)
-        // Last: what a model wrote is not searched for places to fill.
-        .replace("{{text}}", summary.text.trim())
+    let frame = include_str!("../../../assets/prompts/summarized.md").trim();
+    // In one pass: what a model wrote is not searched for places to fill.
+    let (head, rest) = frame.split_once("{{text}}").unwrap_or((frame, ""));
+    let (middle, end) = rest.split_once("{{state}}").unwrap_or((rest, ""));
+    let head = head.replace("{{from}}", &summary.from.0.to_string()).replace("{{to}}", &summary.to.0.to_string());
+    [&head, summary.text.trim(), middle, &summary.state, end].concat()
 }
 
 #[cfg(test)]
@@ -129,7 +162,7 @@ mod tests {
         history.ended(1000, 900);
         assert!(history.may_begin(), "one that freed enough came between");
         history.ended(1000, 801);
-        assert!(!history.may_begin() && history.is_futile());
+        assert!(!history.may_begin() && history.says_that_it_rests() && !history.says_that_it_rests(), "once");
         history.asked();
         assert!(history.may_begin());
     }
@@ -138,7 +171,7 @@ mod tests {
     fn a_turn_has_three_at_most() {
         let mut history = History::default();
         (0..3).for_each(|_| history.ended(1000, 100));
-        assert!(!history.may_begin() && !history.is_futile());
+        assert!(!history.may_begin() && !history.says_that_it_rests());
         history.turn_began();
         assert!(history.may_begin());
     }
@@ -165,11 +198,12 @@ mod tests {
         let todo = |id: &str, status| Todo { id: id.into(), content: format!("do {id}"), status };
         let plan =
             [todo("1", TodoStatus::Completed), todo("2", TodoStatus::InProgress), todo("3", TodoStatus::Pending)];
-        let text = state(&plan);
+        let text = state(&plan, &["- npm run dev (proc_1)".to_owned()], true);
         assert!(
             text.contains("- [>] 2. do 2 (in_progress)\n- [ ] 3. do 3 (pending)") && !text.contains("do 1"),
             "{text}"
         );
-        assert_eq!(state(&plan[..1]), "");
+        assert!(text.contains("npm run dev") && text.contains("\"item\""), "{text}");
+        assert_eq!(state(&plan[..1], &[], false), "");
     }
 }

@@ -1,15 +1,16 @@
 //! The model that writes a summary: piece by piece where all does not fit its window, in bounded time.
 
 use crate::llm::message::Message;
-use crate::llm::{Effort, ErrorKind, Provider, ProviderError, Request};
-use crate::protocol::Usage;
+use crate::llm::{Effort, ErrorKind, Provider, ProviderError, Reply, Request};
+use crate::protocol::{StopReason, Usage};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// The longest wait for a summary. A model of this computer reads slowly.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Tries of a piece when the provider is busy, and the pause before the first one more; each is twice the one before.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// What is to be summarized.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Order {
     pub focus: String,
     /// Tokens that the summary may have.
     pub budget: u32,
+    /// The longest time that all of it may take.
+    pub patience: Duration,
 }
 
 /// A summary that was written.
@@ -49,31 +52,20 @@ pub enum Unwritten {
 
 /// Writes a summary.
 pub async fn write(provider: Arc<dyn Provider>, order: Order, cancel: CancellationToken) -> Result<Written, Unwritten> {
+    let patience = order.patience;
+    tokio::select! {
+        written = tokio::time::timeout(patience, all(&*provider, &order, &cancel)) => {
+            written.unwrap_or_else(|_| Err(Unwritten::Failed(format!("no summary within {} s", patience.as_secs()))))
+        }
+        () = cancel.cancelled() => Err(Unwritten::Stopped),
+    }
+}
+
+async fn all(provider: &dyn Provider, order: &Order, cancel: &CancellationToken) -> Result<Written, Unwritten> {
     let mut text = order.known.clone();
     let mut usage: Option<Usage> = None;
     for piece in &order.pieces {
-        let request = Request {
-            system: include_str!("../../../assets/prompts/summary.md").trim().into(),
-            tools: Vec::new().into(),
-            messages: vec![Message::User { text: asked(piece, &text, &order), images: Vec::new() }],
-            effort: Effort::None,
-            max_output: Some(order.budget),
-            grammar: None,
-            cache_key: "summary".into(),
-        };
-        let stop = cancel.child_token();
-        let _ended = stop.clone().drop_guard();
-        // Nobody reads the pieces of the stream.
-        let (sink, _) = mpsc::channel(1);
-        let answer = tokio::select! {
-            answer = tokio::time::timeout(PATIENCE, provider.stream(&request, sink, stop)) => answer,
-            () = cancel.cancelled() => return Err(Unwritten::Stopped),
-        };
-        let reply = match answer {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => return Err(unwritten(error)),
-            Err(_) => return Err(Unwritten::Failed(format!("no summary within {} s", PATIENCE.as_secs()))),
-        };
+        let reply = one(provider, asked(piece, &text, order), order.budget, cancel).await?;
         if let Some(more) = reply.usage {
             usage = Some(usage.map_or(more, |sum| sum.plus(&more)));
         }
@@ -81,10 +73,52 @@ pub async fn write(provider: Arc<dyn Provider>, order: Order, cancel: Cancellati
         if said.is_empty() {
             return Err(Unwritten::Failed("the model wrote no summary".into()));
         }
+        if reply.stop == StopReason::Length {
+            return Err(Unwritten::Failed("the model did not come to the end of its summary".into()));
+        }
         text = said.to_owned();
     }
     let model = provider.model();
     Ok(Written { text, by: format!("{}:{}", model.provider, model.id), usage })
+}
+
+/// One piece; asked again when the provider is busy.
+async fn one(
+    provider: &dyn Provider,
+    text: String,
+    budget: u32,
+    cancel: &CancellationToken,
+) -> Result<Reply, Unwritten> {
+    let request = Request {
+        system: include_str!("../../../assets/prompts/summary.md").trim().into(),
+        tools: Vec::new().into(),
+        messages: vec![Message::User { text, images: Vec::new() }],
+        effort: Effort::None,
+        // Some think first, and not every language is as short as English.
+        max_output: Some(budget.saturating_mul(2)),
+        grammar: None,
+        cache_key: "summary".into(),
+    };
+    let mut pause = PAUSE;
+    for attempt in 1.. {
+        let stop = cancel.child_token();
+        let _ended = stop.clone().drop_guard();
+        // Nobody reads the pieces of the stream.
+        let (sink, _) = mpsc::channel(1);
+        match provider.stream(&request, sink, stop).await {
+            Ok(reply) => return Ok(reply),
+            Err(error) if is_busy(error.kind) && attempt < TRIES => {
+                tokio::time::sleep(error.retry_after.unwrap_or(pause)).await;
+                pause *= 2;
+            }
+            Err(error) => return Err(unwritten(error)),
+        }
+    }
+    Err(Unwritten::NoModel)
+}
+
+fn is_busy(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded | ErrorKind::Stalled)
 }
 
 fn unwritten(error: ProviderError) -> Unwritten {
@@ -121,6 +155,7 @@ mod tests {
             known: "old".into(),
             focus: "the parser".into(),
             budget: 400,
+            patience: Duration::from_secs(60),
         };
         let result = write(model.clone(), order, CancellationToken::new()).await;
         let requests = model.requests();
@@ -143,13 +178,18 @@ mod tests {
 
     #[tokio::test]
     async fn what_went_wrong_is_told_apart() {
-        for (step, expected) in
-            [("{ text: '' }", "the model wrote no summary"), ("{ error: { kind: overloaded } }", "")]
-        {
+        for (step, expected) in [
+            ("{ text: '' }", "the model wrote no summary"),
+            ("{ text: half, stop: length }", "did not come to the end"),
+            ("{ error: { kind: bad_request } }", ""),
+        ] {
             let (result, _) = written(&format!("  - {step}\n"), &["x"]).await;
             let Err(Unwritten::Failed(why)) = result else { panic!("{step}: {result:?}") };
             assert!(why.contains(expected), "{why}");
         }
+        let busy = "  - { error: { kind: overloaded, retry_after: 0 } }\n  - { text: then }\n";
+        let (result, asked) = written(busy, &["x"]).await;
+        assert_eq!((result.unwrap().text.as_str(), asked.len()), ("then", 2), "a busy provider is asked again");
         let (result, _) = written("  - { error: { kind: auth } }\n", &["x"]).await;
         assert!(matches!(result, Err(Unwritten::Unreachable(_))), "{result:?}");
     }

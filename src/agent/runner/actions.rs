@@ -144,7 +144,9 @@ impl Runner {
                 if let Some(call) = &self.call {
                     call.cancel.cancel();
                 }
-                if let Some(Then::Call { .. }) = self.stop_compacting().await {
+                // One that the person asked for apart from the turn goes on.
+                let waits = self.compacting.as_ref().is_some_and(|compacting| compacting.is_waited_for());
+                if waits && let Some(Then::Call { .. }) = self.stop_compacting().await {
                     return Some(compaction::given_up());
                 }
                 if self.guard_question.take().is_some() {
@@ -236,7 +238,6 @@ impl Runner {
     }
 
     pub(super) async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
-        self.out.send(AgentEvent::StepStarted { step }).await;
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,
             Err(error) => {
@@ -251,6 +252,7 @@ impl Runner {
             let failure = Failure::of(crate::llm::ErrorKind::ContextOverflow);
             return Some(Input::CallFailed { failure, message, partial: None });
         }
+        self.out.send(AgentEvent::StepStarted { step }).await;
         let request = Request {
             system: Arc::clone(&self.session.prompt),
             tools: Arc::clone(&self.session.tools),
@@ -396,6 +398,7 @@ impl Runner {
             }
         }
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
+        self.compact_after_turn().await;
         if !late.is_empty() {
             Box::pin(self.submit(together(&late))).await;
         }
@@ -403,8 +406,8 @@ impl Runner {
 
     /// Stops the turn; `force` does not wait for the outcomes of calls.
     pub(super) async fn stop(&mut self, force: bool) {
-        if !self.turn.is_running() {
-            self.stop_compacting().await;
+        if !self.turn.is_running() && self.stop_compacting().await.is_some() && !self.leaving {
+            self.notice(Level::Info, "compaction stopped: nothing was left out").await;
         }
         self.feed(Input::Stopped).await;
         if !force {

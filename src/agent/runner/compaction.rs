@@ -10,8 +10,10 @@ use crate::agent::turn::Input;
 use crate::llm::ErrorKind;
 use crate::protocol::{AgentEvent, Body, CompactOrder, Item, ItemId, Level, SummaryBody, SummaryBy};
 use crate::text::format::count;
+use crate::tools::builtin::session_search;
+use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Tokens that the window of a model is taken to have when nobody knows.
 const ASSUMED_WINDOW: u64 = 64_000;
@@ -23,17 +25,32 @@ const CHARS_PER_TOKEN: u64 = 2;
 const LEAST_PIECE: usize = 2_000;
 /// Entries that are shown of those that a summary stands for.
 const SHOWN: usize = 500;
+/// Seconds for a summary when the configuration does not say: a model of this computer reads slowly.
+const PATIENCE: f64 = 600.0;
 /// Tokens of the words around a piece.
 const AROUND: u64 = 1_200;
 
 /// A summary that is being written.
 pub(super) struct Compacting {
-    cancel: CancellationToken,
+    /// Dropped with it, whatever ends the session: the writer stops.
+    _cancel: DropGuard,
     answer: oneshot::Receiver<Result<Written, Unwritten>>,
     middle: Middle,
     known: String,
     focus: String,
     then: Then,
+}
+
+impl Compacting {
+    /// Whether a turn waits for it.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.then != Then::Rest
+    }
+
+    /// A turn waits for it from now on.
+    pub(super) fn wait(&mut self, then: Then) {
+        self.then = then;
+    }
 }
 
 /// What waits for a summary.
@@ -63,42 +80,61 @@ impl Runner {
     pub(super) async fn compact_order(&mut self, order: CompactOrder) {
         match order {
             CompactOrder::Now(focus) if self.turn.is_running() => {
-                self.session.compactions.wanted = Some(focus);
-                self.notice(Level::Info, "compacting at the next step of this turn").await;
+                self.session.compactions.want(focus);
+                self.notice(Level::Info, "compacting after this step").await;
             }
-            CompactOrder::Now(focus) => {
-                self.session.compactions.asked();
-                self.compact(focus, Then::Rest, true).await;
-            }
+            CompactOrder::Now(focus) => self.compact_at_rest(focus).await,
             CompactOrder::Read { edit } => self.read_summary(edit).await,
-            CompactOrder::Edit(text) => self.edit_summary(text).await,
+            CompactOrder::Edit { of, text } => self.edit_summary(of, text).await,
             CompactOrder::Undo => self.undo_compaction().await,
         }
     }
 
+    /// What was asked for in a turn that had no next step is done after it.
+    pub(super) async fn compact_after_turn(&mut self) {
+        if let Some(focus) = self.session.compactions.take_wanted() {
+            self.compact_at_rest(focus).await;
+        }
+    }
+
+    async fn compact_at_rest(&mut self, focus: String) {
+        self.session.compactions.asked();
+        self.compact(focus, Then::Rest, true).await;
+    }
+
+    /// Whether a summary may be changed now; says why not.
+    async fn may_change(&mut self) -> bool {
+        let why = match (self.turn.is_running(), self.compacting.is_some()) {
+            (_, true) => "the conversation is being compacted: wait for it, or stop it first",
+            (true, false) => "a turn is running: stop it first, or wait for its end",
+            (false, false) => return true,
+        };
+        self.notice(Level::Error, why).await;
+        false
+    }
+
     /// Makes the next request of a turn fit. Whether a summary is written first; the request follows it.
     pub(super) async fn make_room(&mut self, then: Then) -> bool {
-        if let Some(focus) = self.session.compactions.wanted.take() {
-            self.session.compactions.asked();
-            return self.compact(focus, then, true).await;
+        if let Some(focus) = self.session.compactions.take_wanted()
+            && self.compact(focus, then, true).await
+        {
+            return true;
         }
         self.bound_context(0).await;
         let is_full = self.limit().is_some_and(|limit| self.session.filling() > limit);
-        if !is_full {
+        if self.session.compactions.take_failed() || !is_full {
             return false;
         }
         if let Some(compacting) = &mut self.compacting {
-            compacting.then = then;
+            compacting.wait(then);
             return true;
         }
         if self.session.compactions.may_begin() {
             return self.compact(String::new(), then, false).await;
         }
-        if self.session.compactions.is_futile() && !std::mem::replace(&mut self.session.compactions.told, true) {
-            let text = format!(
-                "compacting frees too little and is off until /compact; the window is filled by {}",
-                self.fills()
-            );
+        if self.session.compactions.says_that_it_rests() {
+            let text =
+                format!("compaction freed too little and is paused; /compact runs it again. Largest: {}", self.fills());
             self.notice(Level::Warning, text).await;
         }
         false
@@ -148,7 +184,7 @@ impl Runner {
         let tail = if asked { tail.min(self.session.context.estimate() / ASKED_TAIL_PART) } else { tail };
         let Some(middle) = self.middle(tail) else {
             if asked {
-                let text = "nothing to compact: the newest entries stay as they are, and little lies before them";
+                let text = "nothing to compact: too little precedes the newest entries";
                 self.notice(Level::Info, text).await;
             }
             return false;
@@ -175,7 +211,9 @@ impl Runner {
                 let taken = u64::from(budget) * 2 + AROUND + crate::text::tokens::of(known.len());
                 let room = usize::try_from(writers.saturating_sub(taken) * CHARS_PER_TOKEN).unwrap_or(usize::MAX);
                 let pieces = transcript::pieces(&items, middle.from, middle.to, room.max(LEAST_PIECE));
-                let order = Order { pieces, known: known.clone(), focus: focus.clone(), budget };
+                let seconds = self.deps.loaded.config.auxiliary.compression.timeout.unwrap_or(PATIENCE);
+                let patience = Duration::from_secs_f64(seconds);
+                let order = Order { pieces, known: known.clone(), focus: focus.clone(), budget, patience };
                 let stop = cancel.clone();
                 tokio::spawn(async move {
                     // The session may be over.
@@ -187,7 +225,8 @@ impl Runner {
                 let _ = answered.send(Err(Unwritten::NoModel));
             }
         }
-        self.compacting = Some(Compacting { cancel, answer, middle, known, focus, then });
+        let _cancel = cancel.drop_guard();
+        self.compacting = Some(Compacting { _cancel, answer, middle, known, focus, then });
         self.out.send(AgentEvent::Compacting(true)).await;
         true
     }
@@ -195,7 +234,6 @@ impl Runner {
     /// Gives up the summary that is being written; what waited for it.
     pub(super) async fn stop_compacting(&mut self) -> Option<Then> {
         let compacting = self.compacting.take()?;
-        compacting.cancel.cancel();
         self.out.send(AgentEvent::Compacting(false)).await;
         Some(compacting.then)
     }
@@ -225,6 +263,7 @@ impl Runner {
             Err(Unwritten::Stopped) => return false,
             Err(Unwritten::Unreachable(why)) => {
                 self.session.compactions.failed(crate::agent::now());
+                self.session.compactions.gave_up();
                 let text = format!("not compacted, nothing was left out: {why}");
                 self.notice(Level::Error, text).await;
                 return false;
@@ -232,7 +271,7 @@ impl Runner {
             Err(Unwritten::NoModel) => (String::new(), SummaryBy::Extract, None),
             Err(Unwritten::Failed(why)) => {
                 self.session.compactions.failed(crate::agent::now());
-                self.notice(Level::Warning, format!("no model wrote a summary, an extract stands in: {why}")).await;
+                self.notice(Level::Warning, format!("the summary failed, an extract stands in: {why}")).await;
                 (String::new(), SummaryBy::Extract, None)
             }
         };
@@ -243,27 +282,30 @@ impl Runner {
         };
         let is_covered = |item: &&Item| middle.from <= item.id && item.id <= middle.to;
         let entries = crate::agent::rewind::entries_of(items.iter().filter(is_covered)) as u64;
-        let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
-        let state = compaction::state(&plan);
-        let summary = SummaryBody {
-            text,
-            from: middle.from,
-            to: middle.to,
-            entries,
-            state,
-            by,
-            focus,
-            usage,
-            ..SummaryBody::default()
-        };
+        let state = self.carried();
+        let Middle { from, to, prompt } = middle;
+        let summary =
+            SummaryBody { text, from, to, prompt, entries, state, by, focus, usage, ..SummaryBody::default() };
         let summary = self.weighed(summary);
         self.session.compactions.ended(summary.before, summary.after);
         if summary.after >= summary.before {
+            self.session.compactions.gave_up();
+            if let Some(usage) = usage {
+                self.session.pay(usage);
+            }
             self.notice(Level::Info, "not compacted: a summary would not be shorter than what it stands for").await;
             return false;
         }
         self.put_summary(summary).await;
         true
+    }
+
+    /// What a summary carries as it is, and how the model gets back what it stands for.
+    fn carried(&self) -> String {
+        let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
+        let processes = crate::agent::situation::processes(&self.deps.exec.running());
+        let searches = self.session.tools.iter().any(|tool| tool.name == session_search::NAME);
+        compaction::state(&plan, &processes, searches)
     }
 
     /// The entries that no summary stands for yet.
@@ -286,34 +328,35 @@ impl Runner {
     }
 
     async fn put_summary(&mut self, summary: SummaryBody) {
-        let after = summary.after;
         self.append(Body::Summary(Box::new(summary))).await;
         self.session.forget_reads();
-        self.session.recount(ItemId(self.session.next_item - 1), after);
-        let meter = self.session.meter();
-        self.out.send(AgentEvent::UsageChanged(meter)).await;
         self.sync().await;
     }
 
     /// Shows the summary that counts, with the start of what it stands for.
     async fn read_summary(&mut self, edit: bool) {
         let context = &self.session.context;
-        let Some((_, summary)) = context.summary() else {
+        let Some((of, summary)) = context.summary() else {
             return self.notice(Level::Info, "this conversation was not compacted").await;
         };
         let covered = context.items().iter().filter(|item| summary.covers(item.id));
         let left = covered.filter_map(crate::agent::rewind::left_out).take(SHOWN).collect();
         let summary = Box::new(summary.clone());
-        self.out.send(AgentEvent::SummaryRead { edit, summary, left }).await;
+        self.out.send(AgentEvent::SummaryRead { edit, of, summary, left }).await;
     }
 
     /// The summary that counts reads differently from now on.
-    async fn edit_summary(&mut self, text: String) {
-        let Some((_, active)) = self.session.context.summary() else {
-            return self.notice(Level::Error, "there is no summary to edit: nothing was compacted").await;
+    async fn edit_summary(&mut self, of: ItemId, text: String) {
+        if !self.may_change().await {
+            return;
+        }
+        let Some((_, active)) = self.session.context.summary().filter(|(id, _)| *id == of) else {
+            let text =
+                "not edited: the conversation was compacted or rewound since; /compact edit shows the summary of now";
+            return self.notice(Level::Error, text).await;
         };
         if text.trim().is_empty() {
-            let text = "an empty summary was not taken; /compact undo brings the entries back";
+            let text = "the summary can't be empty; /compact undo brings the entries back";
             return self.notice(Level::Error, text).await;
         }
         let edited = SummaryBody { text, by: SummaryBy::Person, usage: None, ..active.clone() };
@@ -323,6 +366,9 @@ impl Runner {
 
     /// As it was before the last compaction, or before it was edited.
     async fn undo_compaction(&mut self) {
+        if !self.may_change().await {
+            return;
+        }
         let mut states: Vec<&SummaryBody> = Vec::new();
         for item in self.session.context.items() {
             match &item.body {

@@ -9,14 +9,17 @@ use crate::store::audit::{AuditBy, Kind, Record};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The name of the session's fact.
-pub(super) const UNTRUSTED: &str = "untrusted";
+/// Seconds for an opinion when the configuration does not say: a person waits behind it.
+const APPROVAL: f64 = 8.0;
+pub(super) use crate::policy::taint::UNTRUSTED;
 
 impl Runner {
     /// Learns the window of the chosen model and who is asked in auto mode.
     pub(super) fn look_up(&mut self) {
         self.session.look_up(&self.deps.models);
-        let limit = Duration::from_secs_f64(self.deps.loaded.config.auxiliary.approval.timeout.clamp(0.1, 120.0));
+        let limit = Duration::from_secs_f64(
+            self.deps.loaded.config.auxiliary.approval.timeout.unwrap_or(APPROVAL).clamp(0.1, 120.0),
+        );
         let auto_approver = match self.deps.models.auto_approver(self.session.choice.as_deref()) {
             Ok(provider) => Ok(AutoApprover { provider, limit }),
             Err(error) => Err(error.to_string()),

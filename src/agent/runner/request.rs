@@ -46,6 +46,7 @@ impl Runner {
         let cwd = lock(&self.session.cwd).clone();
         // A task that was ended with the runtime knows as little as one that found no repository.
         let git = git.await.ok().flatten();
+        self.keep_branch(git.as_ref().map(|(branch, _)| branch.as_str())).await;
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
         let tools = self.tools_changed();
@@ -64,6 +65,13 @@ impl Runner {
             plan: &plan,
             tools: tools.as_deref(),
         })
+    }
+
+    /// Searches find the session by the branch that it worked on last.
+    async fn keep_branch(&mut self, branch: Option<&str>) {
+        let Some(branch) = branch.filter(|branch| self.session.branch.as_deref() != Some(branch)) else { return };
+        self.session.branch = Some(branch.to_owned());
+        self.keep("branch", branch.into()).await;
     }
 
     /// Whether the model is asked for little at a time.
@@ -140,7 +148,7 @@ impl Runner {
         }
         let Some(window) = self.session.window else { return };
         let next = self.session.filling() + more;
-        let is_full = next > window / 100 * NEARLY_FULL && next <= window;
+        let is_full = next > window / 100 * NEARLY_FULL && next <= window && !self.can_compact();
         if is_full && !std::mem::replace(&mut self.session.warned, true) {
             let text = format!(
                 "the conversation fills {} % of the model's window ({next} of {window} tokens); once it is full, nothing more is sent: {REMEDY}",
@@ -180,7 +188,12 @@ impl Runner {
         if self.session.context.prune(now.saturating_mul(2) / 3) {
             return Some(true);
         }
-        let begun = self.session.compactions.may_begin() && self.compact(String::new(), Then::Trim, false).await;
+        if let Some(compacting) = &mut self.compacting {
+            compacting.wait(Then::Trim);
+            return None;
+        }
+        let may = self.limit().is_some() && self.session.compactions.may_begin();
+        let begun = may && self.compact(String::new(), Then::Trim, false).await;
         (!begun).then_some(false)
     }
 }

@@ -149,6 +149,7 @@ impl Runner {
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
             self.session.effort = effort;
         }
+        self.restore_kept(&mut values);
         self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         self.handle.restore_plan(plan);

@@ -10,7 +10,7 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::lock::lock;
 use crate::policy::Mode;
-use crate::protocol::{Body, Item, ItemId, Meter, SessionId, SessionInfo, Usage};
+use crate::protocol::{Body, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage};
 use crate::text::tokens;
 use crate::tools::offer::selection::ToolSelection;
 use crate::tools::spec::FileLedger;
@@ -52,6 +52,8 @@ pub struct Session {
     pub compactions: History,
     /// A row in the store exists.
     pub created: bool,
+    /// The branch as the store has it.
+    pub branch: Option<String>,
     /// The folder as the store has it.
     pub stored_cwd: String,
     /// Connected models by choice and fallback.
@@ -103,6 +105,7 @@ impl Session {
             kept: None,
             searched: BTreeMap::new(),
             compactions: History::default(),
+            branch: None,
             created: false,
             stored_cwd: spec.cwd.display().to_string(),
             providers: HashMap::new(),
@@ -150,6 +153,13 @@ impl Session {
     /// What the model had read may be gone from its context: it may read it again.
     pub fn forget_reads(&self) {
         lock(&self.files).forget_reads();
+    }
+
+    /// Takes what the person decided about entries: what the next request holds is estimated.
+    pub fn choose(&mut self, kept: BTreeMap<ItemId, Keep>) {
+        self.context.keep(kept);
+        self.counted = None;
+        self.forget_reads();
     }
 
     /// Forgets connections, after the configuration changed.
@@ -218,11 +228,12 @@ impl Session {
     }
 
     /// A request up to this entry has so many tokens now.
-    pub fn recount(&mut self, id: ItemId, tokens: u64) {
+    fn recount(&mut self, id: ItemId, tokens: u64) {
         self.counted = Some((id, tokens));
     }
 
-    fn pay(&mut self, usage: Usage) {
+    /// Adds to what was spent.
+    pub fn pay(&mut self, usage: Usage) {
         self.total.input += usage.input;
         self.total.cached += usage.cached;
         self.total.cache_write += usage.cache_write;

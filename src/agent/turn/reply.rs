@@ -152,7 +152,7 @@ impl Turn {
             return self.call();
         }
         self.finish(TurnEnd::Provider(
-            "the conversation no longer fits the model's window; start a new session (/new) or choose a model with a larger one"
+            "the conversation no longer fits the model's window; compact it (/compact), start a new session (/new), or choose a model with a larger window (/model)"
                 .into(),
         ))
     }

@@ -95,7 +95,6 @@ pub fn report(action: Action) -> Option<Report> {
         Action::Tools => Some(Report::Tools),
         Action::Skills => Some(Report::Skills),
         Action::Memory => Some(Report::Memory),
-        Action::ContextReport => Some(Report::Context),
         Action::Usage => Some(Report::Usage),
         Action::Config => Some(Report::Config),
         Action::Doctor => Some(Report::Doctor),

@@ -338,7 +338,9 @@ mod tests {
         assert_eq!(shown.len(), 4);
         assert_eq!(shown.get(1..3), Some(&[Row::OwnServer, Row::Offline][..]));
         let effects = script(&mut model, "hello<ret>");
-        assert_eq!(composer::text(&model.tab.composer), "hello", "nothing is sent and nothing is lost");
+        let waits = model.tab.queue.prompts.iter().map(|prompt| prompt.text.as_str()).collect::<Vec<_>>();
+        assert_eq!(waits, ["hello"], "nothing is sent and nothing is lost");
+        assert!(composer::is_empty(&model.tab.composer), "the keys are the card's again");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(_))), "{effects:?}");
     }
 

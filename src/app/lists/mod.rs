@@ -1,6 +1,7 @@
 //! Lists to choose from: what all share, and one file for each concern that fills one.
 
 pub(super) mod backends;
+pub(super) mod context;
 pub mod extensions;
 pub mod first_run;
 pub mod fuzzy;

@@ -49,13 +49,16 @@ pub fn model_listed(
         model.config.model.provider.clone()
     };
     let lists = model.choices.iter().any(|choice| choice.provider == provider);
-    if provider == local_models::PROVIDER || lists && problems.is_empty() || provider.is_empty() {
+    let is_served = provider == local_models::PROVIDER;
+    if is_served || provider.is_empty() {
         let values = model.choices.iter().map(models::value);
         let all: Vec<String> = values.chain(model.choices.iter().map(|choice| choice.model.clone())).collect();
         return refuse(model, "model", name, &all, "/model");
     }
     if lists {
-        // Its list could not be had: nobody can tell.
+        // Aliases and private models are in no list: only the provider can tell.
+        let text = format!("{name} is not in the list of {}: trying it", title(&provider));
+        model.notices.add(model.now, Level::Warning, text);
         return models::set(model, out, name);
     }
     // The agent says what is missing before this provider can be asked.
@@ -187,7 +190,8 @@ mod tests {
         let all = [("openrouter", "a/b"), ("acme", "big")];
         for (name, problems, taken) in [
             ("acme:new", &["no answer"][..], Some("acme:new")),
-            ("acme:new", &[], None),
+            // Aliases and private models are in no list.
+            ("acme:new", &[], Some("acme:new")),
             ("local:none", &["no answer"], None),
             ("openrouter:a/b:nitro", &[], Some("openrouter:a/b:nitro")),
             // Without a key: what is missing is the agent's word.

@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::fuzzy::Fuzzy;
-use super::{backends, local_models, models, own_server, palette, servers, toolsets};
+use super::{backends, context, local_models, models, own_server, palette, servers, toolsets};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::approvals::{mode, permissions};
@@ -161,6 +161,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Servers => servers::note(model),
         PickerKind::LocalModels => local_models::note(model),
         PickerKind::Toolsets => toolsets::note(model),
+        PickerKind::Context => context::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette
@@ -189,6 +190,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Provider
             | PickerKind::Servers
             | PickerKind::Toolsets
+            | PickerKind::Context
             | PickerKind::Backends
             | PickerKind::Modes
             | PickerKind::Checkout
@@ -209,6 +211,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     match kind {
         PickerKind::Servers => return servers::switched(model, out, &value),
         PickerKind::Toolsets => return toolsets::switched(model, out, &value),
+        PickerKind::Context => return context::switched(model, out),
         PickerKind::Permissions => return permissions::chosen(model, &value),
         PickerKind::Palette
         | PickerKind::Help
@@ -239,7 +242,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Backends => backends::chosen(out, &value),
         PickerKind::Checkout => checkout::chosen(model, out, &value),
         PickerKind::Modes => mode::choose(model, out, &value),
-        PickerKind::Servers | PickerKind::Toolsets | PickerKind::Permissions => {}
+        PickerKind::Servers | PickerKind::Toolsets | PickerKind::Context | PickerKind::Permissions => {}
         PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),
         PickerKind::Tabs => tabs::chosen(model, out, &value),

@@ -313,6 +313,8 @@ pub enum PickerKind {
     Provider,
     Servers,
     Toolsets,
+    /// What fills the window.
+    Context,
     Backends,
     Modes,
     /// Another session works in the same checkout.

@@ -40,8 +40,8 @@ pub type Watching = Option<(ProcessId, (u16, u16))>;
 pub enum Edits {
     #[default]
     Draft,
-    /// The summary of a compaction.
-    Summary,
+    /// The summary of a compaction, by its entry.
+    Summary(crate::protocol::ItemId),
 }
 
 /// The external editor.

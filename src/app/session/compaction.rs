@@ -5,7 +5,7 @@ use crate::app::model::Model;
 use crate::app::model::processes::Edits;
 use crate::app::run;
 use crate::app::terminal::editor;
-use crate::protocol::{AgentCommand, CompactOrder, LeftOut, SummaryBody, Who};
+use crate::protocol::{AgentCommand, CompactOrder, ItemId, LeftOut, SummaryBody};
 use crate::text::{Ground, Line, Role, Span};
 
 /// Compacts with the argument in view; `show`, `edit` and `undo` are about the summary that there is.
@@ -27,9 +27,9 @@ pub fn compacting(model: &mut Model, begun: bool) {
 }
 
 /// The summary that counts came: to edit it, or to read what it stands for.
-pub fn read(model: &mut Model, out: &mut Vec<Effect>, edit: bool, summary: SummaryBody, left: &[LeftOut]) {
-    if edit {
-        return editor::edit(model, out, Edits::Summary, summary.text);
+pub fn read(model: &mut Model, out: &mut Vec<Effect>, edit: Option<ItemId>, summary: SummaryBody, left: &[LeftOut]) {
+    if let Some(of) = edit {
+        return editor::edit(model, out, Edits::Summary(of), summary.text);
     }
     run::text(model, "What the summary stands for", diff(&summary, left));
 }
@@ -39,16 +39,11 @@ fn diff(summary: &SummaryBody, left: &[LeftOut]) -> Vec<Line> {
     let line = |text: String, role, ground| Line { spans: vec![Span::new(text, role)], ground };
     let mut lines = vec![line(summary.line(), Role::Dim, Ground::Base), Line::default()];
     for LeftOut { who, text } in left {
-        let who = match who {
-            Who::Person => "you",
-            Who::Model => "agent",
-            Who::Tool => "tool",
-        };
-        lines.push(line(format!("- {who}: {text}"), Role::Removed, Ground::Removed));
+        lines.push(line(format!("- {}{text}", who.before()), Role::Removed, Ground::Removed));
     }
     let more = summary.entries.saturating_sub(left.len() as u64);
     if more > 0 {
-        lines.push(line(format!("  {more} more, without text"), Role::Dim, Ground::Base));
+        lines.push(line(format!("  {more} more"), Role::Dim, Ground::Base));
     }
     lines.push(Line::default());
     let summary = summary.text.lines().map(|text| line(format!("+ {text}"), Role::Added, Ground::Added));
@@ -63,7 +58,7 @@ mod tests {
     use crate::app::msg::Msg;
     use crate::app::tests::{ready, script};
     use crate::app::update;
-    use crate::protocol::{AgentEvent, ItemId};
+    use crate::protocol::{AgentEvent, Who};
 
     #[test]
     fn each_word_is_an_order() {
@@ -97,14 +92,18 @@ mod tests {
     fn what_went_and_what_came_is_a_diff() {
         let mut model = ready();
         let left = vec![LeftOut { who: Who::Person, text: "#1 do it".into() }];
-        update(&mut model, 0, Msg::Agent(AgentEvent::SummaryRead { edit: false, summary: summary(), left }));
+        update(
+            &mut model,
+            0,
+            Msg::Agent(AgentEvent::SummaryRead { edit: false, of: ItemId(9), summary: summary(), left }),
+        );
         let Some(Modal::Text(modal)) = model.tab.modals.last() else { panic!("a text") };
         let lines: Vec<String> = modal.lines.iter().map(Line::text).collect();
         let expected = [
-            "compacted 3 entries · 9,000 → 1,000 tokens · an extract, no model was asked",
+            "compacted 3 entries · 9,000 → 1,000 tokens · an extract",
             "",
             "- you: #1 do it",
-            "  2 more, without text",
+            "  2 more",
             "",
             "+ ## Goal",
             "+ all of it",
@@ -116,10 +115,10 @@ mod tests {
     fn an_edited_summary_goes_to_the_agent_and_not_to_the_composer() {
         let mut model = ready();
         script(&mut model, "draft");
-        let read = AgentEvent::SummaryRead { edit: true, summary: summary(), left: Vec::new() };
+        let read = AgentEvent::SummaryRead { edit: true, of: ItemId(9), summary: summary(), left: Vec::new() };
         assert!(update(&mut model, 0, Msg::Agent(read)).contains(&Effect::Edit("## Goal\nall of it".into())));
         let effects = update(&mut model, 0, Msg::Edited(Ok("## Goal\nless\n".into())));
-        let order = AgentCommand::Compact(CompactOrder::Edit("## Goal\nless".into()));
+        let order = AgentCommand::Compact(CompactOrder::Edit { of: ItemId(9), text: "## Goal\nless".into() });
         assert!(effects.contains(&Effect::Agent(order)), "{effects:?}");
         assert_eq!(crate::app::input::composer::text(&model.tab.composer), "draft");
     }

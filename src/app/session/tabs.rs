@@ -41,6 +41,7 @@ impl Tab {
             failed: false,
             turn: TurnStatus::Idle,
             meter: Default::default(),
+            context: Vec::new(),
             compacting: None,
             transcript: Default::default(),
             composer: composer::new(),

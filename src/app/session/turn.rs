@@ -125,7 +125,8 @@ pub fn send(model: &mut Model, out: &mut Vec<Effect>, text: String) {
             return queue::wait(model, out, text, Busy::Queue);
         }
         if !has_model(model) {
-            return;
+            // The keys are the card's again, on which a model is chosen.
+            return queue::wait(model, out, text, Busy::Queue);
         }
     }
     if checkout::asks(model) {
@@ -163,7 +164,7 @@ pub fn retry(model: &mut Model, out: &mut Vec<Effect>) {
 fn has_model(model: &mut Model) -> bool {
     let has = model.tab.session.as_ref().is_some_and(|session| !session.model.is_empty());
     if !has {
-        model.notices.add(model.now, Level::Warning, "no model configured: choose one above; your prompt is kept");
+        model.notices.add(model.now, Level::Warning, "no model yet: choose one above; your prompt is sent then");
     }
     has
 }

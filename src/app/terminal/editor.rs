@@ -65,30 +65,35 @@ pub fn ended(model: &mut Model, out: &mut Vec<Effect>, result: Result<String, St
     close(model, out, editor);
     match result {
         Ok(text) if text.trim_end_matches('\n') == before.trim_end_matches('\n') => {}
-        Ok(text) if edits == Edits::Summary => {
-            let order = CompactOrder::Edit(text.trim_end_matches('\n').to_owned());
-            out.push(Effect::Agent(AgentCommand::Compact(order)));
-        }
-        Ok(text) => {
-            let typed = composer::whole(&model.tab.composer);
-            if typed != before && !typed.trim().is_empty() {
-                // typed beside the editor: it gives way and is not lost
-                let draft = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
-                drafts::push(model, draft);
-                drafts::said_aside(model);
+        Ok(text) => match edits {
+            Edits::Summary(of) => {
+                let text = text.trim_end_matches('\n').to_owned();
+                out.push(Effect::Agent(AgentCommand::Compact(CompactOrder::Edit { of, text })));
             }
-            composer::set_text(model, text.trim_end_matches('\n'));
-            composer::changed(model, out);
-            model.tab.composer.completion = None;
-        }
+            Edits::Draft => drafted(model, out, &before, &text),
+        },
         Err(error) => {
             let what = match edits {
                 Edits::Draft => "prompt",
-                Edits::Summary => "summary",
+                Edits::Summary(_) => "summary",
             };
             model.notices.add(model.now, Level::Warning, format!("the {what} is unchanged: {error}"));
         }
     }
+}
+
+/// The text becomes the draft.
+fn drafted(model: &mut Model, out: &mut Vec<Effect>, before: &str, text: &str) {
+    let typed = composer::whole(&model.tab.composer);
+    if typed != before && !typed.trim().is_empty() {
+        // typed beside the editor: it gives way and is not lost
+        let draft = paste::encode_draft(&composer::text(&model.tab.composer), &model.tab.composer.pastes);
+        drafts::push(model, draft);
+        drafts::said_aside(model);
+    }
+    composer::set_text(model, text.trim_end_matches('\n'));
+    composer::changed(model, out);
+    model.tab.composer.completion = None;
 }
 
 /// Takes the tab away and leaves the pane as it was before.

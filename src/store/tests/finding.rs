@@ -30,6 +30,44 @@ fn lists_are_newest_first_and_by_folder() {
 }
 
 #[test]
+fn words_narrow_what_is_found() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let (early, late) = (1_000, 90_000_000_000);
+        for (name, cwd, model) in [("one", "/src/hermes", "acme:big"), ("two", "/src/other", "acme:small")] {
+            say(&store, name, cwd, early, vec![user("the zebra")]).await;
+            say(&store, name, cwd, late, vec![tool("1", "terminal", "a zebra ran")]).await;
+            store.set_model(&id(name), model).await.expect("named");
+        }
+        store.set_meta(&id("two"), "branch", "fix".into()).await.expect("kept");
+        for (query, hits) in [
+            ("zebra", 4),
+            ("zebra role:user", 2),
+            ("zebra role:tool in:hermes", 1),
+            ("zebra tool:terminal", 2),
+            ("zebra tool:read_file", 0),
+            ("zebra model:small on:tui", 2),
+            ("zebra on:print", 0),
+            ("zebra since:1972-01-01", 2),
+            ("zebra before:1972-01-01", 2),
+            ("zebra branch:fix", 2),
+            ("zebra has:edits", 0),
+        ] {
+            assert_eq!(store.search(query, None, 20).await.expect("searches").len(), hits, "{query}");
+        }
+        for (query, sessions) in
+            [("in:hermes", 1), ("role:tool", 2), ("tool:read_file", 0), ("since:1972-01-01 model:big", 1)]
+        {
+            assert_eq!(store.list(query, None, 20).await.expect("lists").len(), sessions, "{query}");
+        }
+        let found = store.item(&id("one"), ItemId(2)).await.expect("reads").expect("is there");
+        assert_eq!(found.body, tool("1", "terminal", "a zebra ran"));
+        assert_eq!(store.item(&id("one"), ItemId(9)).await.expect("reads"), None);
+    });
+}
+
+#[test]
 fn a_search_finds_what_was_said_called_and_returned() {
     let home = home();
     run(async {

@@ -1,6 +1,7 @@
 //! The `session_search` tool: what was said and done, in past sessions and in this one.
 
 use crate::policy::Intent;
+use crate::policy::taint::{UNTRUSTED, Untrusted};
 use crate::protocol::{Body, ItemId, SessionId};
 use crate::store::filter::{self, Filter};
 use crate::store::{SearchHit, Store, StoreError};
@@ -8,6 +9,7 @@ use crate::tools::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolO
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 /// The tool's name.
@@ -28,13 +30,13 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         json!({
             "type": "object",
             "properties": {
-                "query": {"type": "string"},
+                "query": {"type": "string", "description": "Words to look for"},
                 "role_filter": {"type": "string", "description": "user, assistant, tool; several with commas"},
-                "date_range": {"type": "string", "description": "2026-11-01..2026-11-30, 7d, today"},
-                "platform": {"type": "string"},
+                "date_range": {"type": "string", "description": "2026-11-01..2026-11-30, one day, 7d, today"},
+                "platform": {"type": "string", "description": "tui, print, telegram …"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
-                "item": {"type": "integer"},
-                "session": {"type": "string"}
+                "item": {"type": "integer", "description": "Number of an entry, read in full"},
+                "session": {"type": "string", "description": "Only this session"}
             }
         }),
         Access::Agent,
@@ -71,14 +73,23 @@ impl Tool for SessionSearch {
         }
     }
 
-    fn plan<'a>(&'a self, args: Value, _: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
+    fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
             let args: Args = super::parse(NAME, args)?;
             if args.query.trim().is_empty() && args.item.is_none() {
                 return Err(ToolError::Args("`query` is empty: give words to look for, or the `item` to read".into()));
             }
             let filter = narrowed(&args)?;
-            Ok(Box::new(SearchCall { args, filter }) as Box<dyn Call>)
+            let Some(store) = &ctx.sessions else {
+                return Err(ToolError::Failed("there is no session store here".into()));
+            };
+            let (output, sessions) = match args.item {
+                Some(item) => entry(store, &args.session, &ctx.task, item).await?,
+                None => found(store, &args, filter, &ctx.task).await?,
+            };
+            let target = self.target(&json!({ "item": args.item, "query": args.query }));
+            let strangers = strangers(store, sessions, &ctx.task).await;
+            Ok(Box::new(SearchCall { target, output, strangers }) as Box<dyn Call>)
         })
     }
 }
@@ -87,7 +98,7 @@ fn narrowed(args: &Args) -> Result<Filter, ToolError> {
     let mut filter = Filter::default();
     for word in args.role_filter.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let role = filter::role(word)
-            .ok_or_else(|| ToolError::Args(format!("role_filter: {word} is none of user, assistant, tool")))?;
+            .ok_or_else(|| ToolError::Args(format!("role_filter: {word} is not one of user, assistant, tool")))?;
         filter.roles.push(role.to_owned());
     }
     if !args.platform.trim().is_empty() {
@@ -98,22 +109,19 @@ fn narrowed(args: &Args) -> Result<Filter, ToolError> {
     }
     let range = args.date_range.trim();
     if !range.is_empty() {
-        let (from, to) = range.split_once("..").unwrap_or((range, ""));
-        let day = |word: &str| match word.trim() {
-            "" => Ok(None),
-            word => filter::day(word).map(Some).ok_or_else(|| {
-                ToolError::Args(format!("date_range: {word} is no day; write 2026-11-01..2026-11-30, 7d or today"))
-            }),
-        };
-        const DAY: i64 = 24 * 3_600_000;
-        (filter.since, filter.before) = (day(from)?, day(to)?.map(|begin| begin + DAY));
+        (filter.since, filter.before) = filter::range(range).ok_or_else(|| {
+            let how = "is not a range of dates; use 2026-11-01..2026-11-30, 2026-11-01, 7d or today";
+            ToolError::Args(format!("date_range: {range} {how}"))
+        })?;
     }
     Ok(filter)
 }
 
+/// What was found when the call was planned: whose text it is decides how the gate receives it.
 struct SearchCall {
-    args: Args,
-    filter: Filter,
+    target: String,
+    output: ToolOutput,
+    strangers: Option<String>,
 }
 
 impl Call for SearchCall {
@@ -122,37 +130,47 @@ impl Call for SearchCall {
     }
 
     fn target(&self) -> String {
-        match self.args.item {
-            Some(item) => format!("#{item}"),
-            None => self.args.query.clone(),
-        }
+        self.target.clone()
     }
 
-    fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let Some(store) = &ctx.sessions else {
-                return Err(ToolError::Failed("there is no session store here".into()));
-            };
-            match self.args.item {
-                Some(item) => entry(store, &self.args.session, &ctx.task, item).await,
-                None => self.found(store, &ctx.task).await,
-            }
-        })
+    fn strangers(&self) -> Option<String> {
+        self.strangers.clone()
+    }
+
+    fn run(self: Box<Self>, _: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(async move { Ok(self.output) })
     }
 }
 
-impl SearchCall {
-    async fn found(&self, store: &Store, here: &str) -> Result<ToolOutput, ToolError> {
-        let limit = self.args.limit.unwrap_or(USUAL).clamp(1, MOST);
-        let hits = store.hits(&self.args.query, self.filter.clone(), limit).await.map_err(failed)?;
-        let rows: Vec<Value> = hits.iter().map(|hit| row(hit, here)).collect();
-        let mut result = json!({ "hits": rows });
-        if hits.is_empty() {
-            result["hint"] = "no matches; try fewer or other words, or a prefix like term*".into();
+/// Where the text of strangers in these sessions came from; `None` when there is none in them. What this session read it
+/// knows.
+async fn strangers(store: &Store, sessions: BTreeSet<String>, here: &str) -> Option<String> {
+    for session in sessions.into_iter().filter(|session| session != here) {
+        let meta = store.meta(&SessionId(session.clone())).await.ok()?;
+        let untrusted = meta.get(UNTRUSTED).and_then(|value| serde_json::from_value::<Untrusted>(value.clone()).ok());
+        if let Some(untrusted) = untrusted.filter(|untrusted| !untrusted.origins.is_empty()) {
+            return Some(format!("session {session}: {}", untrusted.words()));
         }
-        let summary = crate::text::format::plural(hits.len() as u64, "hit", "hits");
-        Ok(ToolOutput::json(&result).summary(summary))
     }
+    None
+}
+
+async fn found(
+    store: &Store,
+    args: &Args,
+    filter: Filter,
+    here: &str,
+) -> Result<(ToolOutput, BTreeSet<String>), ToolError> {
+    let limit = args.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let hits = store.hits(&args.query, filter, limit).await.map_err(failed)?;
+    let rows: Vec<Value> = hits.iter().map(|hit| row(hit, here)).collect();
+    let mut result = json!({ "matches": rows });
+    if hits.is_empty() {
+        result["hint"] = "no matches; try fewer or other words, or a prefix like term*".into();
+    }
+    let summary = crate::text::format::plural(hits.len() as u64, "match", "matches");
+    let sessions = hits.into_iter().map(|hit| hit.session.id).collect();
+    Ok((ToolOutput::json(&result).summary(summary), sessions))
 }
 
 fn row(hit: &SearchHit, here: &str) -> Value {
@@ -161,7 +179,7 @@ fn row(hit: &SearchHit, here: &str) -> Value {
     let title = session.title.as_deref().unwrap_or(&session.preview);
     let mut row = json!({
         "session": session.id, "item": hit.item.0, "role": hit.role, "title": title, "folder": session.cwd,
-        "at": time.format("%Y-%m-%d %H:%M").to_string(), "snippet": session.snippet,
+        "at": time.format("%Y-%m-%d %H:%M").to_string(), "content": session.snippet,
     });
     if session.id == here {
         row["this_session"] = true.into();
@@ -169,14 +187,21 @@ fn row(hit: &SearchHit, here: &str) -> Value {
     row
 }
 
-async fn entry(store: &Store, session: &str, here: &str, item: i64) -> Result<ToolOutput, ToolError> {
+async fn entry(
+    store: &Store,
+    session: &str,
+    here: &str,
+    item: i64,
+) -> Result<(ToolOutput, BTreeSet<String>), ToolError> {
     let id = match session.trim() {
         "" => SessionId(here.to_owned()),
         other => store.resolve(other).await.map_err(failed)?,
     };
     let found = store.item(&id, ItemId(item)).await.map_err(failed)?;
     let Some(found) = found else {
-        return Err(ToolError::Failed(format!("session {id} has no entry {item}")));
+        return Err(ToolError::Failed(format!(
+            "session {id} has no entry {item}; a search gives the numbers of entries"
+        )));
     };
     let result = match found.body {
         Body::User { text, .. } => json!({ "role": "user", "text": text }),
@@ -189,7 +214,7 @@ async fn entry(store: &Store, session: &str, here: &str, item: i64) -> Result<To
         Body::Summary(summary) => json!({ "role": "summary", "text": summary.text }),
         Body::Note { text, .. } => json!({ "role": "note", "text": text }),
     };
-    Ok(ToolOutput::json(&result).summary(format!("entry {item}")))
+    Ok((ToolOutput::json(&result).summary(format!("entry {item}")), BTreeSet::from([id.0])))
 }
 
 fn failed(error: StoreError) -> ToolError {

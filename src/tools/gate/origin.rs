@@ -49,7 +49,11 @@ impl Gate {
         let (intent, lines, moves, cwd) = (call.intent().clone(), call.commands(ctx), call.moves(), cwd.to_owned());
         let (world, known, cancel, config) =
             (Arc::clone(&self.world), self.untrusted(), ctx.cancel.clone(), Arc::clone(&ctx.config));
+        let strangers = call.strangers();
         async move {
+            if let Some(name) = strangers {
+                return ResultOrigin::Stranger { name, into: Vec::new() };
+            }
             let looks = move || match &intent {
                 Intent::Edit(_) => moved(&moves, &*world, &known),
                 _ => origin_of(&intent, &lines, &cwd, &*world, &known, &config),

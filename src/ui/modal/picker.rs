@@ -130,7 +130,7 @@ pub fn draw(
 fn nothing(kind: PickerKind) -> &'static str {
     match kind {
         PickerKind::Servers => "No MCP servers yet: hermes mcp add NAME",
-        PickerKind::Toolsets => "No toolsets yet: the session is starting",
+        PickerKind::Toolsets | PickerKind::Context => "No toolsets yet: the session is starting",
         PickerKind::Permissions => "no rules yet",
         PickerKind::Inbox => "Nothing is waiting for an answer",
         PickerKind::History => "No prompts yet",

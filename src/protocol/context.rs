@@ -1,0 +1,50 @@
+//! What a session's requests are made of, and what a person decides about entries.
+
+use super::ItemId;
+use serde::{Deserialize, Serialize};
+
+/// A part of the next request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextPart {
+    /// The entry; `None`: it stands in every request (the prompt, the tools) or is a summary.
+    pub item: Option<ItemId>,
+    /// `you: fix the parser`, `read_file src/main.rs`, `system prompt`.
+    pub what: String,
+    /// Estimated, as it is sent.
+    pub tokens: u64,
+    pub sent: Sent,
+}
+
+/// How a part is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sent {
+    #[default]
+    Whole,
+    /// Old output as one line: the window was full.
+    Shortened,
+    /// As the person decided.
+    Kept(Keep),
+}
+
+/// What a person decides about an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// It is sent as it is, whatever is compacted.
+    Pinned,
+    /// One line stands for it.
+    Line,
+    /// It is not sent.
+    Out,
+}
+
+/// What a person wants to know of a request, or to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", content = "data", rename_all = "snake_case")]
+pub enum ContextOrder {
+    /// Answered with `ContextParts`.
+    List,
+    /// `None`: as it would be without a word of the person. Answered with `ContextParts`.
+    Keep(ItemId, Option<Keep>),
+}
