@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 KEY = "local-server"
 # Requests that a prompt may take, where a program can be held to it.
 STEPS = 6
+# The error of a program that took too long.
+LATE = "timed out"
 
 
 def write(path, text):
@@ -128,7 +130,7 @@ def ask(agent, program, root, folder, prompt, model, seconds):
         run.calls = ["shell" if call == shell else call for call in calls]
         run.error = done.stderr.strip()[-200:]
     except subprocess.TimeoutExpired:
-        run.error = "timed out"
+        run.error = LATE
     except (OSError, ValueError, sqlite3.Error) as error:
         run.error = str(error)
     run.seconds = time.time() - run.begun

@@ -119,7 +119,7 @@ def request(form, name, text, asked, model):
                 {"role": "user", "content": f"Result of read_file:\n{result}"}]
     pairs = [f'"{"" if at == 0 else ", "}\\"{field}\\": " {rule}' for at, (field, rule) in enumerate(fields.items())]
     grammar = f'root ::= "{{\\"tool\\": \\"{tool}\\", \\"arguments\\": {{" {" ".join(pairs)} "}}}}"\n{REST}'
-    return {"model": model, "temperature": 0, "max_tokens": 1500, "grammar": grammar, "messages": messages}
+    return {"model": model, "temperature": 0, "max_tokens": 900 if tool == "write_file" else 300, "grammar": grammar, "messages": messages}
 
 
 def ask(url, key, body):

@@ -68,7 +68,7 @@ def check(name, args, root, tap):
     if tap:
         tap.first = None
     run = agents.ask(args.agent, os.path.abspath(args.program), root, place, prompt, args.model, args.seconds)
-    ok = bool(good(place, run.answer, run.calls))
+    ok = run.error != agents.LATE and bool(good(place, run.answer, run.calls))
     first = ""
     if tap and tap.first:
         first = f"{tap.first['tokens']} tokens ({tap.first['cached']} cached), first piece {tap.first['at'] - run.begun:.1f} s  "
