@@ -119,7 +119,8 @@ def request(form, name, text, asked, model):
                 {"role": "user", "content": f"Result of read_file:\n{result}"}]
     pairs = [f'"{"" if at == 0 else ", "}\\"{field}\\": " {rule}' for at, (field, rule) in enumerate(fields.items())]
     grammar = f'root ::= "{{\\"tool\\": \\"{tool}\\", \\"arguments\\": {{" {" ".join(pairs)} "}}}}"\n{REST}'
-    return {"model": model, "temperature": 0, "max_tokens": 900 if tool == "write_file" else 300, "grammar": grammar, "messages": messages}
+    limit = 900 if tool == "write_file" else 300
+    return {"model": model, "temperature": 0, "max_tokens": limit, "grammar": grammar, "messages": messages}
 
 
 def ask(url, key, body):

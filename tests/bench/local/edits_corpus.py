@@ -52,8 +52,9 @@ class FetchError(Exception):
 def fetch_text(url):
     return fetch(url, timeout=10).decode("utf-8")
 '''),
-    ("import", "report.py", "report.py uses json but does not import it. Add the import at the top.", r"import json\n", '''\
-⟦⟧import sys
+    ("import", "report.py", "report.py uses json but does not import it. Add the import at the top.",
+     r"import json\nimport sys|import sys\nimport json|import (json, sys|sys, json)", '''\
+⟦import sys⟧
 from pathlib import Path
 
 
