@@ -90,6 +90,7 @@ impl World {
             dispatch: Arc::new(Dispatch::new(Arc::clone(&self.registry), plain).with_secrets(secrets)),
             extensions: hermes::plugins::Extensions::default(),
             backends: hermes::backends::Backends::default(),
+            checkpoints: hermes::checkpoints::Checkpoints::default(),
             world: Arc::new(LocalWorld::new(self.root.path().join("home"), paths.home.clone())),
             paths,
         };

@@ -25,6 +25,7 @@ use super::policy_snapshot::PolicySnapshot;
 use super::spec::{Opens, SessionSpec, Surface};
 use super::stream_redactor::StreamRedactors;
 use super::turn::{Input, Limits, Said, Turn};
+use crate::checkpoints::Checkpoints;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ExitReason, Notice};
@@ -63,6 +64,8 @@ pub struct Deps {
     pub extensions: crate::plugins::Extensions,
     /// The files of the policy, as the session reads them.
     pub policy: Arc<PolicySnapshot>,
+    /// Folders as they were before commands ran in them.
+    pub checkpoints: Checkpoints,
     /// What sessions that are opened later begin with.
     pub newest: Newest,
 }

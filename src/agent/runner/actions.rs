@@ -46,6 +46,9 @@ impl Runner {
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
         // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
         self.deps.exec.warm_up();
+        if self.spec.answers.is_person() {
+            self.session.workspace.prepare();
+        }
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();

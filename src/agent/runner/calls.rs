@@ -3,6 +3,7 @@
 use super::channels::Done;
 use super::{Deps, Runner, SAVE_EVERY};
 use crate::agent::turn::Input;
+use crate::checkpoints::{self, Workspace};
 use crate::llm::Delta;
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Outcome, ToolBody, ToolCall, ToolView};
@@ -13,7 +14,7 @@ use crate::tools::gate::{CallEvent, Gate};
 use crate::tools::output::budget::OutputBudget;
 use crate::tools::parallel::{Segment, repeats, segments_in};
 use crate::tools::spec::{AgentPort, Progress, ToolCtx};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -172,12 +173,26 @@ impl Runner {
             session: id.clone(),
             turn: self.session.turn,
             ground: RestoreTarget::of(&self.deps.backends),
+            workspace: Arc::clone(&self.session.workspace),
         });
         ctx
     }
 }
 
 impl Deps {
+    /// A folder as it was before commands ran in it.
+    pub fn workspace(&self, root: &Path) -> Arc<Workspace> {
+        let name = crate::store::hash(root.as_os_str().as_encoded_bytes());
+        let settings = checkpoints::Settings {
+            blobs: Blobs::new(self.paths.history()),
+            known: self.paths.trees().join(&name[..16]),
+            baseline_bytes: self.loaded.config.checkpoints.baseline_bytes,
+            ours: vec![self.paths.root().to_owned()],
+            user_home: crate::environment::user_home(),
+        };
+        self.checkpoints.of(root, settings)
+    }
+
     /// What the calls of a task may use. The task gives the id of a call and the folder for long results their name; no
     /// file history, no bound that calls share, nothing to stop them. The one place where a [`ToolCtx`] is made.
     pub fn tool_ctx(

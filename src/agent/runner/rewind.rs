@@ -11,6 +11,7 @@ use crate::tools::file::restore::{self, Restored};
 use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::file::write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl Runner {
     /// Whether nothing runs and all is in the store, from which the conversation is read again; says so otherwise.
@@ -70,7 +71,7 @@ impl Runner {
             self.notice(Level::Info, "no files restored").await;
             return self.report("rewound", None, &done).await;
         }
-        let wanted = Rewind { key: 0, item: order.item, conversation, files };
+        let wanted = Rewind { key: 0, item: order.item, conversation, files, command: None };
         match self.deps.store.rewind(&id, wanted).await {
             Ok(true) => {}
             Ok(false) => {
@@ -181,6 +182,9 @@ impl Runner {
 
     /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
     fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
+        let (workspace, ours) =
+            (Arc::clone(&self.session.workspace), paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>());
+        tokio::task::spawn_blocking(move || workspace.ours(&ours));
         let mut ledger = lock(&self.session.files);
         ledger.forget_reads();
         for path in paths {
@@ -224,9 +228,9 @@ impl Runner {
         if std::mem::replace(&mut self.swept, true) {
             return;
         }
-        let blobs = Blobs::new(self.deps.paths.history());
+        let (blobs, most) = (Blobs::new(self.deps.paths.history()), self.deps.loaded.config.checkpoints.budget_bytes);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = blobs.sweep() {
+            if let Err(error) = blobs.sweep(most) {
                 tracing::warn!(%error, "could not prune the file history");
             }
         });
