@@ -17,6 +17,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod undo;
 
 use super::handle::{AgentHandle, AgentRequest};
 use super::models::Models;
@@ -423,6 +424,7 @@ impl Runner {
             AgentCommand::SetTitle(title) => self.set_title(title).await,
             AgentCommand::Rewind(order) => self.rewind(order).await,
             AgentCommand::Redo => self.redo().await,
+            AgentCommand::UndoCommand(order) => self.undo_command(order).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

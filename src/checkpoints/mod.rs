@@ -8,12 +8,14 @@ mod baseline;
 mod entry;
 mod known;
 mod leave_out;
+mod named;
 mod state;
 #[cfg(test)]
 mod tests;
 mod watch;
 mod workspace;
 
+pub use named::{NO_SESSION, Named, NamedError, Shelf};
 pub use state::{FoundChange, Recorded};
 pub use workspace::{Mark, Settings, Workspace};
 

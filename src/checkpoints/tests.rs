@@ -303,3 +303,40 @@ fn a_home_is_no_project_and_a_folder_beyond_its_bound_says_so() {
     place.write("a", "x");
     assert_eq!(mark.end().gaps, ["a is beyond `checkpoints.baseline_bytes`"]);
 }
+
+#[test]
+fn a_named_checkpoint_leads_back_and_is_held_and_forgotten() {
+    let place = Place::new();
+    place.write("a", "one");
+    place.write("gone", "old");
+    place.write("large", &"x".repeat(crate::store::LARGEST as usize + 1));
+    let workspace = place.ready();
+    let home = place.settings.ours[0].clone();
+    let shelf = Shelf::new(&home);
+    let named = Named::new("before", None, 0, &workspace);
+    shelf.add(&named).unwrap();
+    assert!(matches!(shelf.add(&named), Err(NamedError::Exists(_))));
+    for bad in ["", ".x", "a/b", "ä", &"x".repeat(65)] {
+        let other = Named { name: bad.into(), ..named.clone() };
+        assert!(matches!(shelf.add(&other), Err(NamedError::Name(_))), "{bad}");
+    }
+    place.write("a", "two");
+    fs::remove_file(place.root.join("gone")).unwrap();
+    place.write("new", "x");
+    let found = shelf.find("before", workspace.root()).unwrap();
+    assert_eq!(found, named);
+    let (changes, unsaved) = found.changes(&workspace);
+    let told: Vec<String> = changes
+        .iter()
+        .map(|change| {
+            let name = change.path.strip_prefix(&place.root).unwrap().display();
+            format!("{name}: {} <= {}", place.text(&change.before), place.text(&change.after))
+        })
+        .collect();
+    assert_eq!(told, ["a: one 644 <= two 644", "gone: old 644 <= nothing", "new: nothing <= x 644"]);
+    assert_eq!(unsaved, ["large"]);
+    shelf.hold(&place.settings.blobs);
+    assert!(shelf.find("before", Path::new("/elsewhere")).is_err(), "it is of another folder");
+    shelf.remove(&found).unwrap();
+    assert!(shelf.list().is_empty());
+}

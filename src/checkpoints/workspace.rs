@@ -4,6 +4,7 @@ use super::baseline;
 use super::entry::Keeper;
 use super::leave_out::LeaveOut;
 use super::state::{Phase, Recorded, State};
+use crate::config::{CheckpointsConfig, Paths};
 use crate::lock::lock;
 use crate::store::{Blobs, FileState};
 use std::collections::BTreeMap;
@@ -24,6 +25,20 @@ pub struct Settings {
     pub ours: Vec<PathBuf>,
     /// The person's home, which is no project.
     pub user_home: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Those of a folder.
+    pub fn of(paths: &Paths, config: &CheckpointsConfig, root: &Path) -> Self {
+        let name = crate::store::hash(root.as_os_str().as_encoded_bytes());
+        Self {
+            blobs: Blobs::new(paths.history()),
+            known: paths.trees().join(&name[..16]),
+            baseline_bytes: config.baseline_bytes,
+            ours: vec![paths.root().to_owned()],
+            user_home: crate::environment::user_home(),
+        }
+    }
 }
 
 /// A folder and its state. All calls may block for as long as it takes to look at what was touched.

@@ -1,6 +1,6 @@
 //! Orders to the agent of a session.
 
-use super::{ApprovalId, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId};
+use super::{ApprovalId, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId, UndoOrder};
 use serde::{Deserialize, Serialize};
 
 /// Orders to the agent.
@@ -36,8 +36,10 @@ pub enum AgentCommand {
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
-    /// Takes the last rewind back, while nothing was said since.
+    /// Takes the last rewind back, while nothing was said since, or the undo of a command.
     Redo,
+    /// Puts back what a command changed; refused while a turn runs.
+    UndoCommand(UndoOrder),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).

@@ -15,6 +15,7 @@ mod rewind;
 mod session;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod window;
 
 pub use approval::{
@@ -35,6 +36,7 @@ pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };
 pub use session::{PolicyChange, ProcessId, UnavailableBackend};
+pub use undo::{UndoOrder, UndoPoint, UndoPreview};
 pub use window::{
     SessionState, Waiting, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest, WindowSays, WindowSession,
     WindowStatus,

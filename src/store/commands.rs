@@ -82,7 +82,7 @@ impl Store {
         self.ask(move |db| read(db, &session, |conn, key| list(conn, key, from))).await
     }
 
-    /// What a command changed, in effect or undone.
+    /// What a command changed and is in effect.
     pub async fn changes_of(&self, session: &SessionId, command: i64) -> Result<Vec<FileChange>, StoreError> {
         let session = session.clone();
         self.ask(move |db| read(db, &session, |conn, key| changes_of(conn, key, command))).await

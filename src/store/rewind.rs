@@ -84,7 +84,7 @@ pub struct RewoundFile {
 }
 
 /// A rewind to a prompt, or one command undone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewind {
     pub key: i64,
     /// The prompt: it and all after it are left out.
@@ -148,9 +148,9 @@ fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileC
     conn.prepare_cached(&sql)?.query_map((key, turn), change)?.collect()
 }
 
-/// What a command changed, whether or not that was undone.
+/// What a command changed and is in effect.
 pub(super) fn changes_of(conn: &Connection, key: i64, command: i64) -> rusqlite::Result<Vec<FileChange>> {
-    let sql = format!("SELECT {CHANGE} FROM changes WHERE session = ?1 AND command = ?2 ORDER BY key");
+    let sql = format!("SELECT {CHANGE} FROM changes WHERE session = ?1 AND command = ?2 AND undone = 0 ORDER BY key");
     conn.prepare_cached(&sql)?.query_map((key, command), change)?.collect()
 }
 

@@ -182,14 +182,7 @@ impl Runner {
 impl Deps {
     /// A folder as it was before commands ran in it.
     pub fn workspace(&self, root: &Path) -> Arc<Workspace> {
-        let name = crate::store::hash(root.as_os_str().as_encoded_bytes());
-        let settings = checkpoints::Settings {
-            blobs: Blobs::new(self.paths.history()),
-            known: self.paths.trees().join(&name[..16]),
-            baseline_bytes: self.loaded.config.checkpoints.baseline_bytes,
-            ours: vec![self.paths.root().to_owned()],
-            user_home: crate::environment::user_home(),
-        };
+        let settings = checkpoints::Settings::of(&self.paths, &self.loaded.config.checkpoints, root);
         self.checkpoints.of(root, settings)
     }
 

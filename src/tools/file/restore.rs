@@ -5,6 +5,7 @@
 use super::restore_target::{Now, RestoreTarget};
 use crate::store::{Blobs, FileChange, FileState, RewoundFile};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// One file and what it should become.
@@ -47,6 +48,16 @@ pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &RestoreTarget) ->
     });
     let mut backs: Vec<Back> = backs.collect();
     keep_moved(changes, &mut backs);
+    in_order(backs)
+}
+
+/// What goes, the deepest first; then what comes, folders before what is in them.
+fn in_order(mut backs: Vec<Back>) -> Vec<Back> {
+    backs.sort_by(|one, two| {
+        let goes = |back: &Back| back.target.hash.is_none();
+        let by_path = (&one.place, &one.path).cmp(&(&two.place, &two.path));
+        goes(two).cmp(&goes(one)).then(if goes(one) && goes(two) { by_path.reverse() } else { by_path })
+    });
     backs
 }
 
@@ -75,7 +86,7 @@ pub fn redoing(files: &[RewoundFile], blobs: &Blobs, ground: &RestoreTarget) -> 
         let spot = (file.place.clone(), file.path.clone());
         back(spot, now, &file.was, &file.became, true, 0, blobs)
     };
-    files.iter().map(redoing).collect()
+    in_order(files.iter().map(redoing).collect())
 }
 
 /// The files that somebody else changed.
@@ -165,11 +176,63 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreT
             }
             Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs, ground) {
                 Ok(file) => done.files.push(file),
+                // Somebody put something into it since.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => done.left.push(path),
                 Err(error) => done.failed.push((path, error.to_string().to_lowercase())),
             },
         }
     }
     done
+}
+
+/// As [`restore`], but all or nothing: when one file can't be written, what was put back before it is taken back again, and
+/// `failed` says so.
+pub fn restore_all(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreTarget) -> Restored {
+    let is_wanted = |back: &&Back| match back.verdict {
+        Verdict::Ready => true,
+        Verdict::Foreign(_) => overwrite,
+        Verdict::Already | Verdict::Lost(_) => false,
+    };
+    // What can be known to fail fails before anything is touched.
+    let unready: Vec<(PathBuf, String)> = backs
+        .iter()
+        .filter(is_wanted)
+        .filter_map(|back| Some((named(&back.place, &back.path), check(back, blobs, ground).err()?.to_string())))
+        .collect();
+    if !unready.is_empty() {
+        return Restored { failed: unready, ..Restored::default() };
+    }
+    let mut done = Restored::default();
+    let mut put = Vec::new();
+    for back in backs {
+        let one = restore(std::slice::from_ref(back), overwrite, blobs, ground);
+        let failed = !one.failed.is_empty();
+        if back.verdict != Verdict::Already {
+            put.extend(one.files.clone());
+        }
+        done.files.extend(one.files);
+        done.left.extend(one.left);
+        done.lost.extend(one.lost);
+        done.failed.extend(one.failed);
+        if failed {
+            done.files.clear();
+            done.failed.extend(restore(&redoing(&put, blobs, ground), true, blobs, ground).failed);
+            return done;
+        }
+    }
+    done
+}
+
+fn check(back: &Back, blobs: &Blobs, ground: &RestoreTarget) -> std::io::Result<()> {
+    if ground.look(&back.place, &back.path) != back.now {
+        return Err(std::io::Error::other("it just changed"));
+    }
+    match &back.target.hash {
+        Some(name) if back.target.has_bytes() && blobs.read(name)?.is_none() => {
+            Err(std::io::Error::other("its old content is no longer saved"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn put(back: &Back, blobs: &Blobs, ground: &RestoreTarget) -> std::io::Result<RewoundFile> {
