@@ -445,6 +445,7 @@ const TOOL_NAMES: &[(&str, &str)] = &[
     // The same words for something else.
     ("app/action.rs", "`/todo`, another name of `/plan`"),
     ("backends/modal.rs", "a terminal, and no pipes"),
+    ("cli/checkpoints.rs", "what is counted"),
     ("config/policy_files/shown.rs", "a section of the configuration"),
     ("config/keymap.rs", "a context of keys"),
     ("config/theme/file.rs", "a section of a theme"),
@@ -453,6 +454,7 @@ const TOOL_NAMES: &[(&str, &str)] = &[
     ("policy/taint.rs", "the program `patch`"),
     ("report/doctor.rs", "the terminal that it runs in"),
     ("term/reader.rs", "a thread"),
+    ("tools/targets/git.rs", "`git restore`"),
     ("tools/input/alias.rs", "an argument"),
     ("tools/input/alias/map.rs", "an argument"),
     ("ui/hints.rs", "where a key leads"),

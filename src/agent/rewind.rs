@@ -66,7 +66,9 @@ pub async fn preview(
 }
 
 fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
-    undoing(&since.changes, blobs, ground).iter().map(|back| file(back, blobs, cwd, ground)).collect()
+    let mut backs = undoing(&since.changes, blobs, ground);
+    backs.sort_by(|one, two| (&one.place, &one.path).cmp(&(&two.place, &two.path)));
+    backs.iter().map(|back| file(back, blobs, cwd, ground)).collect()
 }
 
 pub(super) fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> FileBack {

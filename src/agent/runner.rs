@@ -35,7 +35,7 @@ use crate::lock::lock;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
-use crate::protocol::{AgentCommand, AgentEvent, Level, QuestionId, SessionId};
+use crate::protocol::{AgentCommand, AgentEvent, ItemId, Level, QuestionId, SessionId};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -201,6 +201,8 @@ pub struct Runner {
     asked_tools: HashMap<ApprovalId, String>,
     /// The history of files was tidied in this run.
     swept: bool,
+    /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
+    going_back: Option<(ItemId, String)>,
 }
 
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
@@ -317,6 +319,7 @@ impl Runner {
             trouble: None,
             leaving: false,
             swept: false,
+            going_back: None,
         }
     }
 

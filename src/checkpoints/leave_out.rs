@@ -50,13 +50,17 @@ impl LeaveOut {
 
     /// Whether a folder is left out with all that is in it.
     pub(super) fn folder(&self, path: &Path) -> bool {
-        let named = path.file_name().and_then(OsStr::to_str).is_some_and(|name| NEVER.contains(&name));
-        named || self.ours.iter().any(|ours| ours == path) || self.root.join(path).join(CACHE_TAG).is_file()
+        self.named(path) || self.root.join(path).join(CACHE_TAG).is_file()
     }
 
-    /// Whether a path lies in a folder that is left out.
+    fn named(&self, path: &Path) -> bool {
+        let never = path.file_name().and_then(OsStr::to_str).is_some_and(|name| NEVER.contains(&name));
+        never || self.ours.iter().any(|ours| ours == path)
+    }
+
+    /// Whether a path lies in a folder that is left out by its name. Those with a mark are not watched in the first place.
     pub(super) fn below(&self, path: &Path) -> bool {
-        path.ancestors().skip(1).any(|folder| !folder.as_os_str().is_empty() && self.folder(folder))
+        path.ancestors().skip(1).any(|folder| self.named(folder))
     }
 
     /// Reads the list of a folder again.

@@ -58,6 +58,7 @@ impl Named {
     /// A checkpoint of what a workspace holds.
     pub fn new(name: &str, session: Option<&str>, item: i64, workspace: &super::Workspace) -> Self {
         let (files, rest) = workspace.snapshot();
+        let folders = workspace.left_out().into_iter().map(|path| (path, "is left out"));
         Self {
             version: VERSION,
             name: name.to_owned(),
@@ -68,6 +69,7 @@ impl Named {
             files: files.into_iter().filter(|(path, _)| path.to_str().is_some()).collect(),
             left_out: rest
                 .into_iter()
+                .chain(folders)
                 .filter(|(path, _)| path.to_str().is_some())
                 .map(|(path, why)| (path, why.to_owned()))
                 .collect(),
@@ -143,6 +145,18 @@ impl Shelf {
         found
     }
 
+    /// The one of this name that was made in a session.
+    ///
+    /// # Errors
+    /// [`NamedError`].
+    pub fn of_session(&self, name: &str, session: &str) -> Result<Named, NamedError> {
+        match read(&self.path(session, name)?) {
+            Ok(named) => Ok(named),
+            Err(ReadError::Missing) => Err(NamedError::Missing(name.to_owned())),
+            Err(ReadError::Other(why)) => Err(NamedError::Unusable { name: name.to_owned(), why }),
+        }
+    }
+
     /// The newest of a name, made in this folder.
     ///
     /// # Errors
@@ -173,8 +187,16 @@ impl Shelf {
     }
 }
 
-fn read(file: &Path) -> Result<Named, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    let named: Named = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    if named.version == VERSION { Ok(named) } else { Err("made by another version".into()) }
+enum ReadError {
+    Missing,
+    Other(String),
+}
+
+fn read(file: &Path) -> Result<Named, ReadError> {
+    let text = std::fs::read_to_string(file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::Missing,
+        _ => ReadError::Other(error.to_string()),
+    })?;
+    let named: Named = serde_json::from_str(&text).map_err(|error| ReadError::Other(error.to_string()))?;
+    if named.version == VERSION { Ok(named) } else { Err(ReadError::Other("made by another version".into())) }
 }

@@ -153,8 +153,13 @@ impl Workspace {
     pub fn progress(&self) -> Option<usize> {
         match lock(&self.state).phase {
             Phase::Looking(files) => Some(files),
-            _ => None,
+            Phase::NotBegun | Phase::Ready | Phase::Off(_) => None,
         }
+    }
+
+    /// Whether a command has begun in it.
+    pub fn has_begun(&self) -> bool {
+        lock(&self.state).begun > 0
     }
 
     /// A command begins. What changed until now was not its work.
@@ -201,7 +206,7 @@ impl Workspace {
         (kept, rest)
     }
 
-    /// Folders that are left out.
+    /// What is left out as a whole.
     pub fn left_out(&self) -> Vec<PathBuf> {
         lock(&self.state).left_out.iter().cloned().collect()
     }

@@ -1,9 +1,9 @@
 //! Commands of a session and what each changed: written down when one has ended, to be undone one at a time.
 
 use super::error::StoreError;
-use super::rewind::{changes_of, read, record};
+use super::rewind::{changes_of, read, record, settled};
 use super::{FileChange, Store, sessions};
-use crate::protocol::SessionId;
+use crate::protocol::{ItemId, SessionId};
 use rusqlite::{Connection, Row, Transaction};
 
 /// Commands that are listed at most.
@@ -80,6 +80,24 @@ impl Store {
     pub async fn commands(&self, session: &SessionId, from: u32) -> Result<Vec<Command>, StoreError> {
         let session = session.clone();
         self.ask(move |db| read(db, &session, |conn, key| list(conn, key, from))).await
+    }
+
+    /// Leaves items out of the conversation, from the first to the last of these.
+    pub async fn leave_out(&self, session: &SessionId, first: ItemId, last: ItemId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            settled(db)?;
+            sessions::change(db, "rewind the session", &session, |tx, key| {
+                tx.execute(
+                    "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
+                     SELECT key, ?2, ?3, 1, last_item, context_from FROM sessions WHERE key = ?1",
+                    (key, super::now(), first.0),
+                )?;
+                let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id BETWEEN ?3 AND ?4 AND rewound = 0";
+                tx.execute(sql, (tx.last_insert_rowid(), key, first.0, last.0)).map(drop)
+            })
+        })
+        .await
     }
 
     /// What a command changed and is in effect.

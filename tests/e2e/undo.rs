@@ -114,16 +114,10 @@ fn a_command_in_the_background_is_recorded_when_it_ends() {
     term.send("go\r").wait("it runs");
     std::fs::write(project.join("go"), "").unwrap();
     until("it ended", || project.join("b").exists());
-    until("it is recorded", || {
-        term.send("/undo-command\r").shows("an answer", |text| {
-            text.contains("Undo a command") || text.contains("no command of this session changed a file")
-        });
-        let is_there = term.text().contains("D b");
-        if !is_there {
-            term.send("\x1b");
-        }
-        is_there
-    });
+    let database = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
+    let recorded = || database.query_row("SELECT count(*) FROM commands", [], |row| row.get::<_, i64>(0));
+    until("it is recorded", || recorded().is_ok_and(|count| count == 1));
+    term.send("/undo-command\r").wait("D a").wait("D b");
     term.send("\r");
     until("both are gone", || !project.join("a").exists() && !project.join("b").exists());
 }
@@ -172,4 +166,33 @@ fn a_named_checkpoint_is_compared_and_restored() {
     assert!(text(&["checkpoints", "list"]).1.contains("before"));
     assert!(text(&["checkpoints", "prune", "--older-than", "0"]).1.contains("deleted 1 checkpoint"));
     assert!(text(&["checkpoints", "restore", "before"]).1.contains("there is no checkpoint before"));
+}
+
+#[test]
+fn the_agent_goes_back_to_its_own_checkpoint_with_files_and_conversation() {
+    let tool = |name: &str| Step::Calls(String::new(), vec![call(name, json!({ "name": "before" }))]);
+    let mock = Mock::start(vec![
+        run("echo good >a; echo first"),
+        tool("checkpoint"),
+        run("echo bad >a; echo extra >b; rm keep; echo attempt-that-failed"),
+        tool("restore"),
+        Step::Text("another way".into()),
+    ]);
+    let home = Home::with(&mock, CONFIG);
+    let project = home.project();
+    std::fs::write(project.join("keep"), "kept").unwrap();
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("go\r").wait("another way");
+    let read = |name: &str| std::fs::read_to_string(project.join(name)).ok();
+    assert_eq!((read("a").as_deref(), read("b"), read("keep").as_deref()), (Some("good\n"), None, Some("kept")));
+    let last = mock.requests().last().unwrap()["messages"].to_string();
+    assert!(last.contains("echo first") && last.contains("Restored the checkpoint before"), "{last}");
+    assert!(!last.contains("attempt-that-failed"), "{last}");
+    assert!(!term.text().contains("attempt-that-failed"), "{}", term.text());
+    // What the restore changed is a change like others: a rewind to the prompt covers it.
+    let shelf = home.hermes().join("checkpoints");
+    let session = std::fs::read_dir(&shelf).unwrap().next().unwrap().unwrap().path();
+    assert!(session.join("before.json").is_file());
+    term.send("/rewind\r").wait("Go back to a prompt").wait("D a");
 }

@@ -234,6 +234,7 @@ impl Runner {
     }
 
     async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
+        self.go_back().await;
         self.out.send(AgentEvent::StepStarted { step }).await;
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,

@@ -6,7 +6,7 @@ use crate::agent::turn::Input;
 use crate::checkpoints::{self, Workspace};
 use crate::llm::Delta;
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Outcome, ToolBody, ToolCall, ToolView};
+use crate::protocol::{AgentEvent, ItemId, Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
 use crate::tools::file::history::FileHistory;
 use crate::tools::file::restore_target::RestoreTarget;
@@ -174,6 +174,8 @@ impl Runner {
             turn: self.session.turn,
             ground: RestoreTarget::of(&self.deps.backends),
             workspace: Arc::clone(&self.session.workspace),
+            home: self.deps.paths.home.clone(),
+            item: ItemId(self.session.next_item - 1),
         });
         ctx
     }

@@ -156,7 +156,7 @@ impl Runner {
     }
 
     /// Reads the conversation again as it is in the store now: context, plan, meter. Returns its newest page.
-    async fn look_back(&mut self) -> Vec<Item> {
+    pub(super) async fn look_back(&mut self) -> Vec<Item> {
         let id = self.session.id.clone();
         let items = match self.deps.store.all_items(&id).await {
             Ok(items) => items,

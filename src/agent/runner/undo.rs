@@ -1,7 +1,7 @@
 //! Undoing what one command changed.
 
 use super::Runner;
-use crate::protocol::{Level, Theirs, UndoOrder};
+use crate::protocol::{AgentEvent, Body, Level, Origin, Rewound, Theirs, UndoOrder};
 use crate::store::{Blobs, Rewind};
 use crate::tools::file::restore;
 use crate::tools::file::restore_target::RestoreTarget;
@@ -11,6 +11,35 @@ use std::path::{Path, PathBuf};
 const NAMED: usize = 12;
 
 impl Runner {
+    /// The conversation follows a checkpoint that a call restored: what came after it is left out, up to the results of
+    /// the step that restored it.
+    pub(super) async fn go_back(&mut self) {
+        let Some((to, note)) = self.going_back.take() else { return };
+        let items = self.session.context.items();
+        let is_tool = |body: &Body| matches!(body, Body::Tool(_));
+        let made = items.iter().position(|item| item.id == to);
+        // The call that made the checkpoint keeps the results of its step.
+        let first = made.and_then(|at| items[at + 1..].iter().find(|item| !is_tool(&item.body))).map(|item| item.id);
+        let last = items.iter().rev().find(|item| is_tool(&item.body)).map(|item| item.id);
+        if let (Some(first), Some(last)) = (first, last) {
+            match self.deps.store.leave_out(&self.session.id, first, last).await {
+                Ok(()) => {
+                    let items = self.look_back().await;
+                    self.out.send(AgentEvent::Rewound(Box::new(Rewound { items, prompt: None, taken: None }))).await;
+                }
+                Err(error) => self.notice(Level::Error, format!("the conversation was not restored: {error}")).await,
+            }
+        }
+        self.append(Body::User {
+            text: note,
+            images: Vec::new(),
+            context: String::new(),
+            origin: Origin::Program,
+            gist: "restored a checkpoint".into(),
+        })
+        .await;
+    }
+
     /// Puts back what a command changed: all of it, or nothing when one file can't be written.
     pub(super) async fn undo_command(&mut self, order: UndoOrder) {
         if !self.is_quiet("undo the command").await {

@@ -3,14 +3,15 @@
 use super::history::FileHistory;
 use crate::checkpoints::{Mark, Recorded};
 use crate::store::{Command, FileChange};
-use crate::tools::spec::ToolCtx;
+use crate::text::format::plural;
+use crate::tools::spec::{Progress, ToolCtx};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the first command of a session waits for the folder to be saved as it is. A large one takes longer: its first
-/// commands are recorded in part, and say so.
-const WAIT: Duration = Duration::from_millis(500);
+/// How long the first command in a folder waits for it to be saved as it is. A large one takes longer: its first commands
+/// are recorded in part, and say so.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// A command that runs.
 pub struct CommandRecorder {
@@ -38,11 +39,17 @@ impl CommandRecorder {
         let (workspace, cwd) = (Arc::clone(&history.workspace), cwd.to_owned());
         let begin = move || {
             workspace.prepare();
-            let begun = workspace.ready(WAIT).and_then(|_| workspace.begin());
+            let wait = if workspace.has_begun() { Duration::ZERO } else { WAIT };
+            let begun = workspace.ready(wait).and_then(|_| workspace.begin());
             let cwd = cwd.canonicalize().unwrap_or(cwd);
-            (begun, !cwd.starts_with(workspace.root()), cwd)
+            (begun, !cwd.starts_with(workspace.root()), cwd, workspace.progress())
         };
-        let (begun, is_outside, cwd) = crate::tools::blocking(begin).await.ok()?;
+        let (begun, is_outside, cwd, progress) = crate::tools::blocking(begin).await.ok()?;
+        if let Some(files) = progress {
+            // Lossy by contract: the next command says it again.
+            let line = format!("saving the folder for undo: {} so far", plural(files as u64, "file", "files"));
+            ctx.progress.try_send(Progress::Line(line)).ok();
+        }
         if is_outside {
             let root = history.workspace.root().display();
             command.gaps.push(format!("what it changed in {}: only {root} is recorded", cwd.display()));

@@ -3,7 +3,7 @@
 use super::edit::{After, Change};
 use super::restore_target::{Now, RestoreTarget};
 use crate::checkpoints::Workspace;
-use crate::protocol::SessionId;
+use crate::protocol::{ItemId, SessionId};
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +19,10 @@ pub struct FileHistory {
     pub ground: RestoreTarget,
     /// The folder of the session on this machine: commands that run there are told apart from file tools.
     pub workspace: Arc<Workspace>,
+    /// The home, where named checkpoints are.
+    pub home: PathBuf,
+    /// The last item of the conversation.
+    pub item: ItemId,
 }
 
 /// What was written down for one call.
@@ -155,7 +159,7 @@ mod tests {
     use super::super::restore;
     use super::*;
     use crate::checkpoints::{Checkpoints, Settings};
-    use crate::protocol::{Body, Item, ItemId, Origin};
+    use crate::protocol::{Body, Item, Origin};
     use crate::tools::testing::Bench;
     use serde_json::{Value, json};
     use std::os::unix::fs::PermissionsExt;
@@ -197,6 +201,8 @@ mod tests {
                     turn: 1,
                     ground: RestoreTarget::default(),
                     workspace: Checkpoints::default().of(home.path(), unrecorded),
+                    home: home.path().to_owned(),
+                    item: ItemId(0),
                     blobs,
                 },
                 home,

@@ -32,13 +32,13 @@ pub fn draw(
     let enter = hint::here(model, Action::Accept).filter(|_| state.count() > 0);
     let restores = format!("restores {}", plural(state.count() as u64, "file", "files"));
     let has_theirs = state.preview.as_ref().is_some_and(|preview| preview.foreign() > 0);
-    let theirs = if state.overwrite { "keeps what changed since" } else { "overwrites what changed since" };
+    let theirs = if state.overwrite { "skips changed ones" } else { "overwrites changed ones" };
     let others = hint::here(model, Action::Next).filter(|_| state.commands.len() > 1);
     let foot = hint::list(&[
         (enter, &restores),
         (hint::here(model, Action::OverwriteFiles).filter(|_| has_theirs), theirs),
-        (others, "an older command"),
-        (hint::here(model, Action::Close), "closes"),
+        (others, "older"),
+        (hint::here(model, Action::Close), ""),
     ]);
     let frame = Frame { title: "Undo a command", note: &note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(110), area.height.saturating_sub(5));
