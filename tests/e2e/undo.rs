@@ -10,22 +10,22 @@ fn run(command: &str) -> Step {
     Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])
 }
 
-/// Every file, link and folder with what it holds and its mode.
+/// Every file, link and folder with what it holds and its mode. One that goes meanwhile is left out.
 fn state(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            let about = std::fs::symlink_metadata(&path).unwrap();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(about) = std::fs::symlink_metadata(&path) else { continue };
             let name = path.strip_prefix(root).unwrap().display().to_string();
             let what = if about.is_symlink() {
-                format!("-> {}", std::fs::read_link(&path).unwrap().display())
+                format!("-> {}", std::fs::read_link(&path).unwrap_or_default().display())
             } else if about.is_dir() {
                 folders.push(path.clone());
                 "folder".to_owned()
             } else {
-                format!("{:?}", std::fs::read(&path).unwrap())
+                format!("{:?}", std::fs::read(&path).unwrap_or_default())
             };
             found.push(format!("{name} {:o} {what}", about.permissions().mode() & 0o7777));
         }
@@ -54,7 +54,7 @@ fn a_command_is_undone_and_redone_with_modes_links_and_moves() {
 
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("all done");
+    term.send("go\r").wait("all done").wait("steps ·");
     let after = state(&project);
     assert_ne!(before, after);
 
@@ -86,7 +86,7 @@ fn what_was_edited_since_is_kept_unless_it_is_named_and_an_older_command_is_reac
     let read = |name: &str| std::fs::read_to_string(project.join(name)).ok();
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("all done");
+    term.send("go\r").wait("all done").wait("steps ·");
     std::fs::write(project.join("a"), "by hand").unwrap();
 
     term.send("/undo-command 2\r").wait("echo first").wait("changed elsewhere since");
@@ -111,7 +111,7 @@ fn a_command_in_the_background_is_recorded_when_it_ends() {
     let project = home.project();
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("it runs");
+    term.send("go\r").wait("it runs").wait("steps ·");
     std::fs::write(project.join("go"), "").unwrap();
     until("it ended", || project.join("b").exists());
     let database = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
@@ -131,7 +131,7 @@ fn what_can_t_be_undone_is_said() {
     let home = Home::with(&mock, CONFIG);
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("all done");
+    term.send("go\r").wait("all done").wait("steps ·");
     term.send("/undo-command\r").wait("Can't be restored").wait("node_modules is left out").wait("D f");
     term.send("\x1b").gone("Undo a command");
     term.send("/rewind\r").wait("Not undone, or not all");
@@ -183,7 +183,7 @@ fn the_agent_goes_back_to_its_own_checkpoint_with_files_and_conversation() {
     std::fs::write(project.join("keep"), "kept").unwrap();
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("another way");
+    term.send("go\r").wait("another way").wait("steps ·");
     let read = |name: &str| std::fs::read_to_string(project.join(name)).ok();
     assert_eq!((read("a").as_deref(), read("b"), read("keep").as_deref()), (Some("good\n"), None, Some("kept")));
     let last = mock.requests().last().unwrap()["messages"].to_string();
