@@ -217,6 +217,7 @@ fn edits_there_are_put_back_there() {
         workspace: Checkpoints::default().of(site.root.path(), unrecorded),
         home: site.root.path().to_owned(),
         item: ItemId(1),
+        secrets: None,
     });
     site.prints("echo one >old; chmod 640 old");
     site.call("patch", json!({"path": "old", "old_string": "one", "new_string": "two"}));

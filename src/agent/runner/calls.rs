@@ -176,6 +176,7 @@ impl Runner {
             workspace: Arc::clone(&self.session.workspace),
             home: self.deps.paths.home.clone(),
             item: ItemId(self.session.next_item - 1),
+            secrets: self.deps.loaded.config.security.redact_secrets.then(|| self.deps.dispatch.secrets().clone()),
         });
         ctx
     }

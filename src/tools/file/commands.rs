@@ -2,6 +2,7 @@
 
 use super::history::FileHistory;
 use crate::checkpoints::{Mark, Recorded};
+use crate::policy::redact::RedactKind;
 use crate::store::{Command, FileChange};
 use crate::text::format::plural;
 use crate::tools::spec::{Progress, ToolCtx};
@@ -67,6 +68,10 @@ impl CommandRecorder {
     /// It has ended: what it changed is written down.
     pub async fn end(self) {
         let Self { history, mut command, mark } = self;
+        if let Some(secrets) = &history.secrets {
+            // With masks that name themselves, as in the conversation.
+            command.line = secrets.mask(&command.line, RedactKind::FileRead).into_owned();
+        }
         let recorded = match mark {
             Some(mark) => crate::tools::blocking(move || mark.end()).await.unwrap_or_default(),
             None => Recorded::default(),

@@ -3,6 +3,7 @@
 use super::edit::{After, Change};
 use super::restore_target::{Now, RestoreTarget};
 use crate::checkpoints::Workspace;
+use crate::policy::redact::Secrets;
 use crate::protocol::{ItemId, SessionId};
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ pub struct FileHistory {
     pub home: PathBuf,
     /// The last item of the conversation.
     pub item: ItemId,
+    /// What is masked in the command lines that are kept; `None`: nothing.
+    pub secrets: Option<Secrets>,
 }
 
 /// What was written down for one call.
@@ -203,6 +206,7 @@ mod tests {
                     workspace: Checkpoints::default().of(home.path(), unrecorded),
                     home: home.path().to_owned(),
                     item: ItemId(0),
+                    secrets: None,
                     blobs,
                 },
                 home,
