@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod agent;
 pub mod app;
 pub mod backends;
+pub mod checkpoints;
 pub mod cli;
 pub mod config;
 pub mod context;

@@ -7,7 +7,7 @@ use super::wait_clock::WaitClock;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
-use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
+use crate::protocol::{AgentEvent, ItemId, Level, Question, QuestionId, Todo};
 use crate::tools::gate::{Asker, Review};
 use crate::tools::spec::AgentPort;
 use futures::future::BoxFuture;
@@ -29,6 +29,8 @@ pub enum AgentRequest {
     Question(Question, oneshot::Sender<String>),
     /// A fact for whoever watches. Of some the runner keeps something with the session before they go out.
     Event(AgentEvent),
+    /// The conversation goes back to where this item was the last, and goes on with a note.
+    GoBack { to: ItemId, note: String },
     /// The gate has other grants.
     GrantsChanged,
     /// The gate knows something else of untrusted text.
@@ -161,6 +163,14 @@ impl AgentPort for AgentHandle {
         let requests = self.requests.clone();
         // It must arrive: nothing else tells it.
         tokio::spawn(async move { drop(requests.send(notice(text)).await) });
+    }
+
+    fn go_back(&self, to: ItemId, note: String) {
+        // Before the call has its result: the runner looks here first. Full only when it is far behind.
+        if let Err(TrySendError::Full(request)) = self.requests.try_send(AgentRequest::GoBack { to, note }) {
+            let requests = self.requests.clone();
+            tokio::spawn(async move { drop(requests.send(request).await) });
+        }
     }
 
     fn is_agent(&self) -> bool {

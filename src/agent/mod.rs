@@ -18,6 +18,7 @@ pub mod spec;
 mod stream_redactor;
 pub mod trial;
 pub mod turn;
+pub mod undo;
 mod wait_clock;
 
 pub use handle::AgentHandle;

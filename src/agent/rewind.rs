@@ -4,11 +4,11 @@ use crate::protocol::{
     Body, Fate, FileBack, FileKind, Item, ItemId, LeftOut, Origin, Outcome, RanCommands, RewindPoint, RewindPreview,
     Rewound, SessionId, Todo, ToolCall, Who,
 };
-use crate::store::{Blobs, Since, Store, StoreError};
+use crate::store::{Blobs, Command, FOLDER, Since, Store, StoreError};
 use crate::tools::builtin::todo;
 use crate::tools::file::diff::file_diff;
 use crate::tools::file::restore::{Back, Verdict, named, undoing};
-use crate::tools::file::restore_target::{Now, RestoreTarget};
+use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::registry::{Registry, Snapshot};
 use crate::tools::spec::Access;
 use std::collections::HashMap;
@@ -26,6 +26,8 @@ const COMMANDS: usize = 8;
 /// The prompts of a session, newest first.
 pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Result<Vec<RewindPoint>, StoreError> {
     let (prompts, ran) = store.prompts(session).await?;
+    let recorded = store.commands(session, 0).await?;
+    let covered: Vec<u32> = recorded.iter().filter(|known| known.gaps.is_empty()).map(|known| known.turn).collect();
     let tools = tools.snapshot();
     let ran: Vec<ItemId> =
         ran.into_iter().filter(|(_, name)| may_have_changed(&tools, name)).map(|(id, _)| id).collect();
@@ -34,7 +36,8 @@ pub async fn points(store: &Store, tools: &Registry, session: &SessionId) -> Res
         at: prompt.item.at,
         text: prompt_text(&prompt.item),
         files: prompt.files,
-        commands: (ran.len() - ran.partition_point(|id| *id < prompt.item.id)) as u64,
+        commands: (ran.len() - ran.partition_point(|id| *id < prompt.item.id))
+            .saturating_sub(covered.iter().filter(|turn| **turn >= prompt.item.turn).count()) as u64,
     };
     Ok(prompts.into_iter().map(point).collect())
 }
@@ -53,7 +56,8 @@ pub async fn preview(
     if since.items.is_empty() {
         return Ok(None);
     }
-    let mut preview = said(&since, tools);
+    let turn = since.items.first().map_or(0, |first| first.turn);
+    let mut preview = said(&since, tools, &store.commands(session, turn).await?);
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
     let files = tokio::task::spawn_blocking(move || files(&since, &blobs, &cwd, &ground)).await;
     // A task that was ended with the program is missed by nobody.
@@ -62,19 +66,32 @@ pub async fn preview(
 }
 
 fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
-    undoing(&since.changes, blobs, ground).iter().map(|back| file(back, blobs, cwd, ground)).collect()
+    let mut backs = undoing(&since.changes, blobs, ground);
+    backs.sort_by(|one, two| (&one.place, &one.path).cmp(&(&two.place, &two.path)));
+    backs.iter().map(|back| file(back, blobs, cwd, ground)).collect()
 }
 
-fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> FileBack {
+pub(super) fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> FileBack {
     let path = back.path.strip_prefix(cwd).unwrap_or(&back.path);
-    let path = named(&back.place, path).display().to_string();
-    let kind = match (&back.now, &back.target.hash) {
-        (Now::Missing, _) => FileKind::Added,
+    let mut path = named(&back.place, path).display().to_string();
+    let is_folder = [&back.target, &back.left].iter().any(|state| state.kind() == FOLDER);
+    if is_folder {
+        path.push('/');
+    }
+    let now = back.now.state().unwrap_or_default();
+    let kind = match (&now.hash, &back.target.hash) {
+        (None, _) => FileKind::Added,
         (_, None) => FileKind::Deleted,
+        (was, becomes) if was == becomes => FileKind::Mode,
         (_, Some(_)) => FileKind::Modified,
     };
+    if let (FileKind::Mode, Some(was), Some(becomes)) = (kind, now.mode, back.target.mode)
+        && was != becomes
+    {
+        path.push_str(&format!(" (mode {:o} → {:o})", was & 0o7777, becomes & 0o7777));
+    }
     let (mut added, mut removed) = (0, 0);
-    if matches!(back.verdict, Verdict::Ready | Verdict::Foreign(_)) {
+    if !is_folder && matches!(back.verdict, Verdict::Ready | Verdict::Foreign(_)) {
         let now = ground.read(&back.place, &back.path).ok();
         let then = back.target.hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
         let diff = file_diff(&path, now.as_deref(), then.as_deref());
@@ -127,7 +144,7 @@ pub async fn changed(
 }
 
 /// What would be left out, and the commands whose changes stay.
-fn said(since: &Since, tools: &Registry) -> RewindPreview {
+fn said(since: &Since, tools: &Registry, recorded: &[Command]) -> RewindPreview {
     let mut preview = RewindPreview { items: entries(&since.items), ..RewindPreview::default() };
     if let Some(first) = since.items.first() {
         preview.item = first.id;
@@ -152,12 +169,16 @@ fn said(since: &Since, tools: &Registry) -> RewindPreview {
                 let executes = may_have_changed(&tools, &tool.name);
                 // One that was stopped while a person was asked says so in place of an approval.
                 let began = !tool.view.approval.starts_with("not run");
-                let ran = executes && began && !tool.outcome.is_blocked();
+                let record = recorded.iter().find(|known| known.turn == item.turn && known.call == tool.call_id);
+                let covered = record.is_some_and(|known| known.gaps.is_empty());
+                let ran = executes && began && !tool.outcome.is_blocked() && !covered;
                 if ran && let Some(last) = preview.commands.last_mut() {
                     let edited = Some(tool.view.edited.clone()).filter(|line| !line.is_empty());
                     let whole = edited.or_else(|| asked.get(tool.call_id.as_str()).and_then(|call| command(call)));
                     let target = if tool.view.target.is_empty() { &tool.name } else { &tool.view.target };
-                    last.commands.push(line(whole.as_deref().unwrap_or(target)));
+                    let gaps = record.map(|known| known.gaps.join("; ")).filter(|gaps| !gaps.is_empty());
+                    let whole = line(whole.as_deref().unwrap_or(target));
+                    last.commands.push(gaps.map_or(whole.clone(), |gaps| line(&format!("{whole} · {gaps}"))));
                 }
                 (Who::Tool, &tool.view.target)
             }
@@ -232,7 +253,7 @@ fn prompt_text(item: &Item) -> String {
 }
 
 /// The start of a text on one line.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((cut, _)) = line.char_indices().nth(LINE) {
         line.truncate(cut);
@@ -305,7 +326,7 @@ mod tests {
             item(10, asked("terminal", "rm -rf build")),
             item(11, Body::Note { kind: crate::protocol::NoteKind::TurnEnd, text: "1 step".into() }),
         ];
-        let preview = said(&Since { items, changes: vec![] }, &Registry::builtin());
+        let preview = said(&Since { items, changes: vec![] }, &Registry::builtin(), &[]);
         let commands: Vec<(&str, Vec<&str>)> = preview
             .commands
             .iter()

@@ -19,6 +19,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod undo;
 
 use super::compaction::writer::{Unwritten, Written};
 use super::handle::{AgentHandle, AgentRequest};
@@ -28,6 +29,7 @@ use super::policy_snapshot::PolicySnapshot;
 use super::spec::{Opens, SessionSpec, Surface};
 use super::stream_redactor::StreamRedactors;
 use super::turn::{Input, Limits, Said, Turn};
+use crate::checkpoints::Checkpoints;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
 use crate::exec::{Exec, ExitReason, Notice};
@@ -36,7 +38,7 @@ use crate::lock::lock;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
-use crate::protocol::{AgentCommand, AgentEvent, Level, QuestionId, SessionId};
+use crate::protocol::{AgentCommand, AgentEvent, ItemId, Level, QuestionId, SessionId};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -66,6 +68,8 @@ pub struct Deps {
     pub extensions: crate::plugins::Extensions,
     /// The files of the policy, as the session reads them.
     pub policy: Arc<PolicySnapshot>,
+    /// Folders as they were before commands ran in them.
+    pub checkpoints: Checkpoints,
     /// What sessions that are opened later begin with.
     pub newest: Newest,
 }
@@ -203,6 +207,8 @@ pub struct Runner {
     swept: bool,
     /// The summary that is being written.
     compacting: Option<compaction::Compacting>,
+    /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
+    going_back: Option<(ItemId, String)>,
 }
 
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
@@ -320,6 +326,7 @@ impl Runner {
             leaving: false,
             swept: false,
             compacting: None,
+            going_back: None,
         }
     }
 
@@ -432,6 +439,7 @@ impl Runner {
             AgentCommand::Redo => self.redo().await,
             AgentCommand::Context(order) => self.context_order(order).await,
             AgentCommand::Compact(order) => self.compact_order(order).await,
+            AgentCommand::UndoCommand(order) => self.undo_command(order).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

@@ -153,6 +153,7 @@ actions! {
     Rewind "rewind" Session "Go back to an earlier prompt: conversation, files, or both" => "rewind" [], "";
     UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
     RedoExchange "redo-exchange" Session "Redo the last undo or rewind" => "redo" [], "";
+    UndoCommand "undo-command" Session "Undo what one command changed: the selected one, or the Nth last" => "undo-command" [], "[N]";
     Fork "fork" Session "Fork the conversation into a new session" => "fork" ["branch"], "";
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";

@@ -179,6 +179,12 @@ pub enum LoadRequest {
     RewindPreview {
         item: crate::protocol::ItemId,
     },
+    /// The commands of the open session that changed files.
+    UndoPoints,
+    /// What undoing a command would mean.
+    UndoPreview {
+        command: i64,
+    },
     /// Text for a slash command with its argument.
     Report {
         report: Report,

@@ -21,6 +21,7 @@ pub mod tab;
 pub mod toolsets;
 pub mod transcript;
 pub mod types;
+pub mod undo;
 
 use crate::app::input::vi;
 use crate::app::lists::uses;

@@ -127,6 +127,10 @@ pub enum LoadReply {
     RewindPoints(Result<Vec<crate::protocol::RewindPoint>, String>),
     /// What going back to this prompt would mean.
     RewindPreview { item: crate::protocol::ItemId, preview: Result<Box<crate::protocol::RewindPreview>, String> },
+    /// The commands of the open session that changed files, newest first, or why they can't be had.
+    UndoPoints(Result<Vec<crate::protocol::UndoPoint>, String>),
+    /// What undoing this command would mean.
+    UndoPreview { command: i64, preview: Result<Box<crate::protocol::UndoPreview>, String> },
     /// An image to attach, or why there is none.
     Image(Result<crate::protocol::Image, String>),
     /// Name and description of skins and themes.

@@ -13,7 +13,7 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets};
 use crate::app::reading::{find, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn};
+use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
@@ -79,6 +79,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::RedoExchange => rewind::redo(model, out),
         Action::ContextView => context::open(model, out),
         Action::Compact => compaction::compact(model, out, argument),
+        Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),

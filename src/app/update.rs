@@ -11,7 +11,7 @@ use crate::app::lists::{
     extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, uses,
 };
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn};
+use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{asks, editor, pane};
 use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
@@ -217,6 +217,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Paths { word, paths } => completion::paths(model, &word, paths),
         LoadReply::RewindPoints(points) => rewind::listed(model, out, points),
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
+        LoadReply::UndoPoints(points) => undo::listed(model, out, points),
+        LoadReply::UndoPreview { command, preview } => undo::previewed(model, command, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Prompt(result) => servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),

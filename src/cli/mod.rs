@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod approvals;
 mod build;
 mod chat;
+mod checkpoints;
 pub mod config;
 pub mod debug;
 pub mod doctor;
@@ -144,6 +145,8 @@ enum Command {
     Tools(tools::Command),
     /// Manage sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
+    /// Save the current folder under a name, compare it, restore it
+    Checkpoints(checkpoints::CheckpointsArgs),
     /// Manage MCP servers: list, test, add, remove, log in
     #[command(subcommand)]
     Mcp(mcp::Command),
@@ -293,6 +296,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
         }
+        Command::Checkpoints(args) => setup::block_on(checkpoints::run(args, &mut io::stdin().lock(), &mut out)),
         Command::Mcp(command) => setup::block_on(mcp::run(command, &mut out)),
         Command::Approvals(args) => approvals::run(&args, io::stdin().lock(), &mut out),
         Command::Config(args) => config::run(&args, &setup::paths()?, &mut out),

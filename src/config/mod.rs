@@ -2,6 +2,7 @@
 //!
 //! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
+pub mod checkpoints;
 pub mod dotenv;
 pub mod edit;
 pub mod embedded;
@@ -24,6 +25,7 @@ pub mod terminal;
 pub mod theme;
 pub mod trust;
 
+pub use checkpoints::CheckpointsConfig;
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
@@ -63,6 +65,7 @@ pub struct Config {
     pub display: DisplayConfig,
     pub tool_output: ToolOutputConfig,
     pub checks: ChecksConfig,
+    pub checkpoints: CheckpointsConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.

@@ -158,6 +158,16 @@ impl Paths {
         self.home.join("history")
     }
 
+    /// Named checkpoints, a folder for each session.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.home.join("checkpoints")
+    }
+
+    /// What the last baseline of each working folder found.
+    pub fn trees(&self) -> PathBuf {
+        self.cache().join("trees")
+    }
+
     /// What windows that are open keep while they are: lists of tabs, locks, sockets.
     pub fn run(&self) -> PathBuf {
         self.home.join("run")

@@ -125,6 +125,7 @@ impl Engine {
             backends,
             extensions: services.extensions.clone(),
             policy: self.inner.newest.policy.another(),
+            checkpoints: services.checkpoints.clone(),
             newest: self.inner.newest.clone(),
         }
     }

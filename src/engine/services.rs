@@ -5,6 +5,7 @@ use super::{Base, EngineOptions, key_names, service_keys};
 use crate::accounts::Accounts;
 use crate::agent::Models;
 use crate::backends::Backends;
+use crate::checkpoints::Checkpoints;
 use crate::config::paths::expand_home;
 use crate::config::{Loaded, OnInput};
 use crate::exec::{Exec, ExecOptions, Hidden, ProcessEvent};
@@ -39,6 +40,7 @@ pub struct Services {
     pub mcp: Mcp,
     pub exec: Exec,
     pub backends: Backends,
+    pub checkpoints: Checkpoints,
     pub loaded: Arc<Loaded>,
 }
 
@@ -92,7 +94,8 @@ impl Services {
             root: base.cwd.clone(),
         });
         let loaded = Arc::clone(&base.loaded);
-        (Self { store, registry, models, accounts, extensions, mcp, exec, backends, loaded }, processes)
+        let checkpoints = Checkpoints::default();
+        (Self { store, registry, models, accounts, extensions, mcp, exec, backends, checkpoints, loaded }, processes)
     }
 
     /// Starts all that the configuration names, behind the first frame. Returns at once.

@@ -37,6 +37,8 @@ pub enum File {
     Journal,
     /// `history/HASH` of the home, or a part of one: bytes as they were before a tool changed them.
     Kept,
+    /// `checkpoints/SESSION/NAME.json` of the home: a named checkpoint.
+    Checkpoint,
     /// `cache/NAME.asked` of the home: when a provider was asked for its models.
     Asked,
     /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
@@ -174,6 +176,7 @@ impl File {
                 None => false,
             },
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
+            (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
             (Self::Window, ["run", name]) => match name.strip_suffix(".sock").and_then(|name| name.split_once('.')) {
                 Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),

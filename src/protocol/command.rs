@@ -2,6 +2,7 @@
 
 use super::{
     ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId,
+    UndoOrder,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,12 +39,14 @@ pub enum AgentCommand {
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
-    /// Takes the last rewind back, while nothing was said since.
+    /// Takes the last rewind back, while nothing was said since, or the undo of a command.
     Redo,
     /// Compacts the conversation, or changes or undoes that.
     Compact(CompactOrder),
     /// What fills the window, and what of it is sent.
     Context(ContextOrder),
+    /// Puts back what a command changed; refused while a turn runs.
+    UndoCommand(UndoOrder),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).

@@ -17,6 +17,7 @@ mod session;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod window;
 
 pub use approval::{
@@ -39,6 +40,7 @@ pub use rewind::{
 };
 pub use session::{PolicyChange, ProcessId, UnavailableBackend};
 pub use summary::{CompactOrder, SummaryBody, SummaryBy};
+pub use undo::{UndoOrder, UndoPoint, UndoPreview};
 pub use window::{
     SessionState, Waiting, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest, WindowSays, WindowSession,
     WindowStatus,

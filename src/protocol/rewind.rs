@@ -67,6 +67,10 @@ pub enum FileKind {
     Added,
     /// A tool made it, and it goes.
     Deleted,
+    /// It goes back to where it was.
+    Moved,
+    /// Only its permissions change.
+    Mode,
 }
 
 /// Whether a file would be put back.

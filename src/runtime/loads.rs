@@ -12,7 +12,7 @@ use crate::config::skin::{self, Appearance, Listed};
 use crate::engine::choose;
 use crate::llm::ability::Ability;
 use crate::llm::{ModelInfo, catalog, endpoint, http, ready};
-use crate::protocol::{ItemId, RewindPoint, RewindPreview};
+use crate::protocol::{ItemId, RewindPoint, RewindPreview, UndoPoint, UndoPreview};
 use crate::store::{Blobs, Store, StoreError};
 use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::offer::listing::{Listing, listing};
@@ -90,6 +90,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::RewindPreview { item } => {
             LoadReply::RewindPreview { item, preview: rewind_preview(item, &context, &facts).await.map(Box::new) }
         }
+        LoadRequest::UndoPoints => LoadReply::UndoPoints(undo_points(&facts).await),
+        LoadRequest::UndoPreview { command } => {
+            LoadReply::UndoPreview { command, preview: undo_preview(command, &context, &facts).await.map(Box::new) }
+        }
         LoadRequest::Report { report, argument } => reports::report(report, &argument, &context, &facts).await,
         LoadRequest::Prompt { server, prompt, args } => {
             let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();
@@ -133,6 +137,24 @@ async fn rewind_preview(item: ItemId, context: &Context, facts: &Facts) -> Resul
     let ground = RestoreTarget::of(&context.backends);
     let ground = (&ground, facts.cwd.as_path());
     let seen = crate::agent::rewind::preview(&facts.store, &blobs, &context.registry, &session.id, item, ground).await;
+    seen.map_err(|error| error.to_string())?.ok_or_else(gone)
+}
+
+async fn undo_points(facts: &Facts) -> Result<Vec<UndoPoint>, String> {
+    let Some(session) = &facts.session else { return Ok(Vec::new()) };
+    match crate::agent::undo::points(&facts.store, &session.id).await {
+        // A session is stored with its first item.
+        Err(StoreError::NotFound { .. }) => Ok(Vec::new()),
+        points => points.map_err(|error| error.to_string()),
+    }
+}
+
+async fn undo_preview(command: i64, context: &Context, facts: &Facts) -> Result<UndoPreview, String> {
+    let gone = || "that command is no longer in this session".to_owned();
+    let session = facts.session.as_ref().ok_or_else(gone)?;
+    let (blobs, ground) = (Blobs::new(context.paths.history()), RestoreTarget::of(&context.backends));
+    let ground = (&ground, facts.cwd.as_path());
+    let seen = crate::agent::undo::preview(&facts.store, &blobs, &session.id, command, ground).await;
     seen.map_err(|error| error.to_string())?.ok_or_else(gone)
 }
 

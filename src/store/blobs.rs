@@ -10,10 +10,25 @@ use std::time::{Duration, SystemTime};
 
 /// Larger files are not kept (`checkpoints.max_file_size_mb` of Python Hermes).
 pub const LARGEST: u64 = 10 * 1024 * 1024;
-/// Bytes of the whole folder; the oldest go first (`checkpoints.max_total_size_mb` of Python Hermes).
-const MAX_TOTAL_BYTES: u64 = 500 * 1024 * 1024;
 /// How long bytes are kept that nobody kept again.
 const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How long bytes count as just kept.
+const FRESH: Duration = Duration::from_secs(24 * 3600);
+/// Bytes from which sharing blocks is worth a try.
+const SHARED: u64 = 64 * 1024;
+
+/// Makes `copy` share the blocks of `source`. `false`: it can't, or `source` is no longer as long as these bytes.
+#[cfg(target_os = "linux")]
+fn share(source: &File, copy: &File, bytes: &[u8]) -> bool {
+    rustix::fs::ioctl_ficlone(copy, source).is_ok()
+        && copy.metadata().is_ok_and(|about| about.len() == bytes.len() as u64)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn share(_: &File, _: &File, _: &[u8]) -> bool {
+    false
+}
 
 /// The folder of kept bytes.
 #[derive(Clone, Debug)]
@@ -40,23 +55,54 @@ impl Blobs {
     /// Keeps bytes and returns their hash. They are on the disk when this returns.
     pub fn keep(&self, bytes: &[u8]) -> io::Result<String> {
         let name = hash(bytes);
-        let path = self.folder.join(&name);
-        if let Ok(file) = File::options().write(true).open(&path)
-            && file.metadata()?.len() == bytes.len() as u64
-        {
-            // Its age counts from now on.
-            file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
+        if self.again(&name, bytes.len() as u64)? {
             return Ok(name);
         }
-        self.make_folder()?;
-        let mut file = tempfile::Builder::new()
-            .prefix(".new-")
-            .permissions(Permissions::from_mode(0o600))
-            .tempfile_in(&self.folder)?;
+        let mut file = self.new_file()?;
         file.write_all(bytes)?;
         file.as_file().sync_data()?;
-        file.persist(&path).map_err(|error| error.error)?;
+        file.persist(self.folder.join(&name)).map_err(|error| error.error)?;
         Ok(name)
+    }
+
+    /// Keeps many in a row, which may still be on their way to the disk when this returns: bytes that a loss of power takes
+    /// are missed by name, and never taken for others. Blocks are shared with `source`, which holds the same bytes, where
+    /// the file system can do that.
+    pub fn keep_soon(&self, bytes: &[u8], source: Option<&File>) -> io::Result<String> {
+        let name = hash(bytes);
+        if self.again(&name, bytes.len() as u64)? {
+            return Ok(name);
+        }
+        let mut file = self.new_file()?;
+        if !source.filter(|_| bytes.len() as u64 >= SHARED).is_some_and(|source| share(source, file.as_file(), bytes)) {
+            file.as_file().set_len(0)?;
+            file.write_all(bytes)?;
+        }
+        file.persist(self.folder.join(&name)).map_err(|error| error.error)?;
+        Ok(name)
+    }
+
+    /// Whether bytes are kept, and will be for a while: their age counts from now on.
+    pub fn hold(&self, name: &str) -> bool {
+        let path = self.folder.join(name);
+        let Ok(about) = fs::symlink_metadata(&path) else { return false };
+        let is_fresh = about.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
+        is_fresh || self.again(name, about.len()).unwrap_or(false)
+    }
+
+    /// Whether these bytes are kept already; their age counts from now on.
+    fn again(&self, name: &str, len: u64) -> io::Result<bool> {
+        let Ok(file) = File::options().write(true).open(self.folder.join(name)) else { return Ok(false) };
+        if file.metadata()?.len() != len {
+            return Ok(false);
+        }
+        file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
+        Ok(true)
+    }
+
+    fn new_file(&self) -> io::Result<tempfile::NamedTempFile> {
+        self.make_folder()?;
+        tempfile::Builder::new().prefix(".new-").permissions(Permissions::from_mode(0o600)).tempfile_in(&self.folder)
     }
 
     fn make_folder(&self) -> io::Result<()> {
@@ -85,9 +131,18 @@ impl Blobs {
         self.folder.join(name).is_file()
     }
 
-    /// Removes what is too old, and the oldest while the folder is too large. Returns the number of files removed.
-    pub fn sweep(&self) -> io::Result<usize> {
-        self.sweep_to(SystemTime::now(), AGE, MAX_TOTAL_BYTES)
+    /// Removes what is too old, and the oldest while the folder holds more than so many bytes. Returns the number of files
+    /// removed.
+    pub fn sweep(&self, most: u64) -> io::Result<usize> {
+        self.sweep_to(SystemTime::now(), AGE, most)
+    }
+
+    /// Kept files and their bytes.
+    pub fn size(&self) -> (u64, u64) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let sizes =
+            entries.filter(|entry| is_ours(&entry.path())).filter_map(|entry| Some(entry.metadata().ok()?.len()));
+        sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size))
     }
 
     fn sweep_to(&self, now: SystemTime, age: Duration, most: u64) -> io::Result<usize> {
@@ -151,7 +206,7 @@ mod tests {
         let name = blobs.keep(b"old").unwrap();
         fs::write(blobs.folder.join("notes"), "mine").unwrap();
         let later = SystemTime::now() + AGE + Duration::from_secs(60);
-        assert_eq!(blobs.sweep_to(later, AGE, MAX_TOTAL_BYTES).unwrap(), 1);
+        assert_eq!(blobs.sweep_to(later, AGE, u64::MAX).unwrap(), 1);
         assert!(!blobs.has(&name) && blobs.folder.join("notes").exists());
     }
 

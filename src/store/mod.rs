@@ -5,6 +5,7 @@
 mod actor;
 pub mod audit;
 mod blobs;
+mod commands;
 mod db;
 mod drafts;
 mod durability;
@@ -32,13 +33,14 @@ mod transfer;
 mod uses;
 
 pub use blobs::{Blobs, LARGEST, hash};
+pub use commands::Command;
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
 pub use query::sanitize_query;
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
-pub use rewind::{FileChange, FileState, Prompt, Rewind, RewoundFile, Since};
+pub use rewind::{FOLDER, FileChange, FileState, LINK, Prompt, Rewind, RewoundFile, Since};
 pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::new_session_id;

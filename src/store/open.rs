@@ -263,6 +263,7 @@ const TABLES: &[&str] = &[
     "drafts",
     "history",
     "changes",
+    "commands",
     "rewinds",
     "rewind_files",
     "audit",

@@ -7,6 +7,7 @@ use super::items::{self, COLUMNS};
 use super::{Store, sessions};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -14,13 +15,41 @@ use std::path::{Path, PathBuf};
 /// Prompts that are listed at most.
 const PROMPTS: i64 = 1000;
 
-/// A file at one time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A file, link or folder at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// SHA-256 in hex; `None`: there is no file.
+    /// SHA-256 in hex of its bytes, of the target of a link, of nothing for a folder; `None`: there is nothing.
     pub hash: Option<String>,
-    /// Permission bits.
+    /// Permission bits, with [`LINK`] or [`FOLDER`] when it is no regular file; `None`: not known.
     pub mode: Option<u32>,
+}
+
+/// The bits of the kind in the mode of a link.
+pub const LINK: u32 = 0o120_000;
+/// The bits of the kind in the mode of a folder.
+pub const FOLDER: u32 = 0o040_000;
+/// Where these bits stand; a regular file has none of them here.
+const KIND: u32 = 0o170_000;
+
+impl FileState {
+    /// [`LINK`], [`FOLDER`], or 0 for a regular file and for nothing.
+    pub fn kind(&self) -> u32 {
+        self.mode.map_or(0, |mode| mode & KIND)
+    }
+
+    /// Whether it can only be put back from kept bytes.
+    pub fn has_bytes(&self) -> bool {
+        self.hash.is_some() && self.kind() != FOLDER
+    }
+
+    /// Whether both are the same, as far as both modes are known.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let modes = match (self.mode, other.mode) {
+            (Some(one), Some(two)) => one == two || self.hash.is_none(),
+            _ => true,
+        };
+        self.hash == other.hash && modes
+    }
 }
 
 /// A change that a tool made, or was about to make, to one file.
@@ -38,8 +67,10 @@ pub struct FileChange {
     pub before: FileState,
     /// Bytes before.
     pub size: u64,
-    /// The hash after; `None`: the file goes.
-    pub after: Option<String>,
+    /// After; without a hash: the file goes. File tools keep the mode, and say nothing of it.
+    pub after: FileState,
+    /// The command that made it, as [`Store::commands`] numbers them; `None`: a file tool.
+    pub command: Option<i64>,
 }
 
 /// A file that a rewind put back, for the redo.
@@ -52,14 +83,16 @@ pub struct RewoundFile {
     pub became: FileState,
 }
 
-/// A rewind to a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A rewind to a prompt, or one command undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewind {
     pub key: i64,
     /// The prompt: it and all after it are left out.
     pub item: ItemId,
     pub conversation: bool,
     pub files: Vec<RewoundFile>,
+    /// The command that was undone: `item` means nothing then, and only its changes are touched.
+    pub command: Option<i64>,
 }
 
 /// A prompt that a session can go back to.
@@ -94,22 +127,31 @@ fn turn_of(conn: &Connection, key: i64, item: ItemId) -> rusqlite::Result<Option
         .optional()
 }
 
+const CHANGE: &str = "turn, at, call, path, before, mode, size, after, place, after_mode, command";
+
+fn change(row: &Row<'_>) -> rusqlite::Result<FileChange> {
+    Ok(FileChange {
+        turn: row.get(0)?,
+        at: row.get(1)?,
+        call: row.get(2)?,
+        path: path(row, 3)?,
+        before: FileState { hash: row.get(4)?, mode: row.get(5)? },
+        size: u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
+        after: FileState { hash: row.get(7)?, mode: row.get(9)? },
+        place: row.get(8)?,
+        command: row.get(10)?,
+    })
+}
+
 fn changes(conn: &Connection, key: i64, turn: u32) -> rusqlite::Result<Vec<FileChange>> {
-    let sql = "SELECT turn, at, call, path, before, mode, size, after, place FROM changes
-               WHERE session = ?1 AND turn >= ?2 AND undone = 0 ORDER BY key";
-    let read = |row: &Row<'_>| {
-        Ok(FileChange {
-            turn: row.get(0)?,
-            at: row.get(1)?,
-            call: row.get(2)?,
-            path: path(row, 3)?,
-            before: FileState { hash: row.get(4)?, mode: row.get(5)? },
-            size: u64::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
-            after: row.get(7)?,
-            place: row.get(8)?,
-        })
-    };
-    conn.prepare_cached(sql)?.query_map((key, turn), read)?.collect()
+    let sql = format!("SELECT {CHANGE} FROM changes WHERE session = ?1 AND turn >= ?2 AND undone = 0 ORDER BY at, key");
+    conn.prepare_cached(&sql)?.query_map((key, turn), change)?.collect()
+}
+
+/// What a command changed and is in effect.
+pub(super) fn changes_of(conn: &Connection, key: i64, command: i64) -> rusqlite::Result<Vec<FileChange>> {
+    let sql = format!("SELECT {CHANGE} FROM changes WHERE session = ?1 AND command = ?2 AND undone = 0 ORDER BY key");
+    conn.prepare_cached(&sql)?.query_map((key, command), change)?.collect()
 }
 
 fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
@@ -140,51 +182,60 @@ fn ran(conn: &Connection, key: i64) -> rusqlite::Result<Vec<(ItemId, String)>> {
     conn.prepare_cached(sql)?.query_map([key], read)?.collect()
 }
 
-fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::Result<Vec<i64>> {
+pub(super) fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> rusqlite::Result<Vec<i64>> {
     let mut insert = tx.prepare_cached(
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place, after_mode, command)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     let mut keys = Vec::with_capacity(changes.len());
     for change in changes {
         let size = i64::try_from(change.size).unwrap_or(i64::MAX);
-        let (before, mode) = (&change.before.hash, change.before.mode);
-        insert.execute((
+        let (before, after) = (&change.before, &change.after);
+        insert.execute(rusqlite::params![
             key,
             change.turn,
             change.at,
-            &change.call,
+            change.call,
             bytes(&change.path),
-            before,
-            mode,
+            before.hash,
+            before.mode,
             size,
-            &change.after,
-            &change.place,
-        ))?;
+            after.hash,
+            change.place,
+            after.mode,
+            change.command,
+        ])?;
         keys.push(tx.last_insert_rowid());
     }
     Ok(keys)
 }
 
 fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<bool> {
-    let Some(turn) = turn_of(tx, key, wanted.item)? else { return Ok(false) };
+    let turn = match wanted.command {
+        Some(_) => 0,
+        None => match turn_of(tx, key, wanted.item)? {
+            Some(turn) => turn,
+            None => return Ok(false),
+        },
+    };
     tx.execute(
-        "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
-         SELECT key, ?2, ?3, ?4, last_item, context_from FROM sessions WHERE key = ?1",
-        (key, super::now(), wanted.item.0, wanted.conversation),
+        "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from, command)
+         SELECT key, ?2, ?3, ?4, last_item, context_from, ?5 FROM sessions WHERE key = ?1",
+        (key, super::now(), wanted.item.0, wanted.conversation, wanted.command),
     )?;
     let number = tx.last_insert_rowid();
     let mut file = tx.prepare_cached(
         "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     let mut undo = tx.prepare_cached(
-        "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4 AND place = ?5",
+        "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4 AND place = ?5
+         AND (?6 IS NULL OR command = ?6)",
     )?;
     for moved in &wanted.files {
         let (was, became) = (&moved.was, &moved.became);
         let path = bytes(&moved.path);
         file.execute((number, path, &was.hash, was.mode, &became.hash, became.mode, &moved.place))?;
-        undo.execute((number, key, turn, path, &moved.place))?;
+        undo.execute((number, key, turn, path, &moved.place, wanted.command))?;
     }
     if wanted.conversation {
         tx.execute(
@@ -200,13 +251,17 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<b
 
 fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> {
     // The newest of all: an older one is no longer reached once something was said after a newer one.
-    let sql = "SELECT r.key, r.item, r.conversation FROM rewinds r JOIN sessions s ON s.key = r.session
-               WHERE r.session = ?1 AND r.last_item = s.last_item ORDER BY r.key DESC LIMIT 1";
-    let found = conn
-        .prepare_cached(sql)?
-        .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)))
-        .optional()?;
-    let Some((number, item, conversation)) = found else { return Ok(None) };
+    let sql = "SELECT r.key, r.item, r.conversation, r.command FROM rewinds r JOIN sessions s ON s.key = r.session
+               WHERE r.session = ?1 AND (r.last_item = s.last_item OR r.command IS NOT NULL) ORDER BY r.key DESC LIMIT 1";
+    let read = |row: &Row<'_>| {
+        let (key, item) = (row.get(0)?, ItemId(row.get(1)?));
+        Ok(Rewind { key, item, conversation: row.get(2)?, files: Vec::new(), command: row.get(3)? })
+    };
+    let found = conn.prepare_cached(sql)?.query_row([key], read).optional()?;
+    found.map(|rewind| Ok(Rewind { files: rewound_files(conn, rewind.key)?, ..rewind })).transpose()
+}
+
+fn rewound_files(conn: &Connection, number: i64) -> rusqlite::Result<Vec<RewoundFile>> {
     let mut get = conn.prepare_cached(
         "SELECT path, was, was_mode, became, became_mode, place FROM rewind_files WHERE rewind = ?1 ORDER BY place, path",
     )?;
@@ -218,8 +273,7 @@ fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> 
             place: row.get(5)?,
         })
     })?;
-    let files = files.collect::<rusqlite::Result<_>>()?;
-    Ok(Some(Rewind { key: number, item: ItemId(item), conversation, files }))
+    files.collect()
 }
 
 fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
@@ -251,8 +305,9 @@ fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Re
         "INSERT INTO prompts (session, text) SELECT ?2, text FROM prompts WHERE session = ?1",
         "INSERT INTO session_meta (session, name, value)
          SELECT ?2, name, value FROM session_meta WHERE session = ?1 AND name <> 'grants'",
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
-         SELECT ?2, turn, at, call, path, before, mode, size, after, place FROM changes WHERE session = ?1 AND undone = 0 ORDER BY key",
+        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place, after_mode)
+         SELECT ?2, turn, at, call, path, before, mode, size, after, place, after_mode FROM changes
+         WHERE session = ?1 AND undone = 0 ORDER BY key",
     ] {
         tx.execute(sql, (key, copy))?;
     }
@@ -269,7 +324,7 @@ fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Re
     Ok(Some(title))
 }
 
-fn read<T>(
+pub(super) fn read<T>(
     db: &Db,
     session: &SessionId,
     work: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
@@ -282,7 +337,7 @@ fn read<T>(
 }
 
 /// Items in the journal would come back later as if nothing had happened: they go into the database first.
-fn settled(db: &mut Db) -> Result<(), StoreError> {
+pub(super) fn settled(db: &mut Db) -> Result<(), StoreError> {
     if db.journaled {
         super::journal::take_in(db);
     }

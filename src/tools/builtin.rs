@@ -1,9 +1,11 @@
 //! The tools of the program, one file each, and what those files share.
 
+pub mod checkpoint;
 pub mod clarify;
 pub mod patch;
 pub mod process;
 pub mod read_file;
+pub mod restore;
 pub mod search_files;
 pub mod session_search;
 pub mod terminal;

@@ -1,6 +1,7 @@
 //! What the file tools share: text as it is on disk, safe writing, and planned edits.
 
 mod checks;
+pub mod commands;
 pub mod diff;
 mod disk;
 pub mod document;

@@ -6,8 +6,8 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    clarify, patch, process, read_file, search_files, session_search, terminal, todo, tool_call, tool_describe,
-    tool_search, write_file,
+    checkpoint, clarify, patch, process, read_file, restore, search_files, session_search, terminal, todo, tool_call,
+    tool_describe, tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
@@ -28,10 +28,12 @@ pub type Build = fn() -> Result<Arc<dyn Tool>, String>;
 /// The tools that are part of the program: one line each.
 fn builtin() -> Vec<(&'static str, Build)> {
     vec![
+        (checkpoint::NAME, || Ok(Arc::new(checkpoint::Checkpoint))),
         (clarify::NAME, || Ok(Arc::new(clarify::Clarify))),
         (patch::NAME, || Ok(Arc::new(patch::Patch))),
         (process::NAME, || Ok(process::process())),
         (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),
+        (restore::NAME, || Ok(Arc::new(restore::Restore))),
         (search_files::NAME, || Ok(Arc::new(search_files::SearchFiles))),
         (session_search::NAME, || Ok(Arc::new(session_search::SessionSearch))),
         (terminal::NAME, || Ok(terminal::terminal())),

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
-use crate::protocol::{CallRow, FileDiff, Image, Large, Outcome, ToolView};
+use crate::protocol::{CallRow, FileDiff, Image, ItemId, Large, Outcome, ToolView};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -363,6 +363,8 @@ pub trait AgentPort: Send + Sync {
     fn notice(&self, text: String) {
         tracing::warn!("{text}");
     }
+    /// The conversation goes back to where this item was the last, and the agent goes on with a note.
+    fn go_back(&self, _to: ItemId, _note: String) {}
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {
         true

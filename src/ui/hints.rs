@@ -137,6 +137,8 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
         Modal::Confirm(_) => said(&[(enter, "select"), (key(Action::Yes), "mark yes"), (leave, "close")]),
         Modal::Rewind(state) if state.confirm.is_some() => list("confirm", if state.undo { "close" } else { "back" }),
         Modal::Rewind(_) => list("continue", "close"),
+        // The edge of the card says them.
+        Modal::Undo(_) => Vec::new(),
         // The edge of the card says how to leave it.
         Modal::Question(question) if question.text.is_some() => said(&[(enter, "answers")]),
         Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => list("select", "close"),

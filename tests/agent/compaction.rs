@@ -273,6 +273,7 @@ async fn a_person_pins_shortens_and_leaves_out_and_it_holds_when_the_session_is_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_long_turn_is_compacted_between_its_steps_and_keeps_its_prompt() {
+    let said = "and then ".repeat(180);
     let steps: String = (0..40)
         .map(|n| format!("  - {{ text: '{n} {said}', calls: [{{ name: read_file, args: {{ path: f{n}.txt }} }}] }}\n"))
         .collect();

@@ -4,6 +4,7 @@ use super::*;
 use crate::harness::sshd::runs;
 use crate::harness::{Sshd, skipped, until};
 use hermes::backends::{Job, JobSpec};
+use hermes::checkpoints::{Checkpoints, Settings};
 use hermes::exec::{ExecError, Launch, Spawn};
 use hermes::protocol::{Body, Item, ItemId, Origin, SessionId};
 use hermes::store::{Blobs, FileChange, Store};
@@ -200,12 +201,23 @@ fn edits_there_are_put_back_there() {
     };
     site.runtime.block_on(store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }])).unwrap();
     let ground = RestoreTarget::of(&site.backends);
+    let unrecorded = Settings {
+        blobs: blobs.clone(),
+        known: site.root.path().join("tree"),
+        baseline_bytes: 0,
+        ours: Vec::new(),
+        user_home: None,
+    };
     site.ctx.history = Some(FileHistory {
         store: store.clone(),
         blobs: blobs.clone(),
         session: session.clone(),
         turn: 1,
         ground: ground.clone(),
+        workspace: Checkpoints::default().of(site.root.path(), unrecorded),
+        home: site.root.path().to_owned(),
+        item: ItemId(1),
+        secrets: None,
     });
     site.prints("echo one >old; chmod 640 old");
     site.call("patch", json!({"path": "old", "old_string": "one", "new_string": "two"}));

@@ -12,6 +12,7 @@
 )]
 
 mod backends;
+mod checkpoints;
 mod files;
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]

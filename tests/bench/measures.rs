@@ -28,6 +28,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("prompt", prompt),
     ("dispatch", crate::inside::dispatch),
     ("judge", crate::judge::judge_lines),
+    ("checkpoints", crate::checkpoints::checkpoints),
     ("search", crate::files::search),
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),

@@ -51,5 +51,6 @@ mod tabs;
 mod talk;
 mod terminal;
 mod trust;
+mod undo;
 mod waits;
 mod windows;

@@ -48,6 +48,9 @@ impl Runner {
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
         // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
         self.deps.exec.warm_up();
+        if self.spec.answers.is_person() {
+            self.session.workspace.prepare();
+        }
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
@@ -238,6 +241,7 @@ impl Runner {
     }
 
     pub(super) async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
+        self.go_back().await;
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,
             Err(error) => {

@@ -3,9 +3,10 @@
 use super::channels::Done;
 use super::{Deps, Runner, SAVE_EVERY};
 use crate::agent::turn::Input;
+use crate::checkpoints::{self, Workspace};
 use crate::llm::Delta;
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Outcome, ToolBody, ToolCall, ToolView};
+use crate::protocol::{AgentEvent, ItemId, Outcome, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
 use crate::tools::file::history::FileHistory;
 use crate::tools::file::restore_target::RestoreTarget;
@@ -13,7 +14,7 @@ use crate::tools::gate::{CallEvent, Gate};
 use crate::tools::output::budget::OutputBudget;
 use crate::tools::parallel::{Segment, repeats, segments_in};
 use crate::tools::spec::{AgentPort, Progress, ToolCtx};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -172,12 +173,22 @@ impl Runner {
             session: id.clone(),
             turn: self.session.turn,
             ground: RestoreTarget::of(&self.deps.backends),
+            workspace: Arc::clone(&self.session.workspace),
+            home: self.deps.paths.home.clone(),
+            item: ItemId(self.session.next_item - 1),
+            secrets: self.deps.loaded.config.security.redact_secrets.then(|| self.deps.dispatch.secrets().clone()),
         });
         ctx
     }
 }
 
 impl Deps {
+    /// A folder as it was before commands ran in it.
+    pub fn workspace(&self, root: &Path) -> Arc<Workspace> {
+        let settings = checkpoints::Settings::of(&self.paths, &self.loaded.config.checkpoints, root);
+        self.checkpoints.of(root, settings)
+    }
+
     /// What the calls of a task may use. The task gives the id of a call and the folder for long results their name; no
     /// file history, no bound that calls share, nothing to stop them. The one place where a [`ToolCtx`] is made.
     pub fn tool_ctx(

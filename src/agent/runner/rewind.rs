@@ -3,6 +3,7 @@
 use super::Runner;
 use super::session::PAGE;
 use crate::agent::rewind;
+use crate::checkpoints::Shelf;
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, Theirs};
 use crate::store::{Blobs, Rewind};
@@ -11,10 +12,11 @@ use crate::tools::file::restore::{self, Restored};
 use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::file::write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 impl Runner {
     /// Whether nothing runs and all is in the store, from which the conversation is read again; says so otherwise.
-    async fn is_quiet(&mut self, what: &str) -> bool {
+    pub(super) async fn is_quiet(&mut self, what: &str) -> bool {
         if self.turn.is_running() {
             self.notice(Level::Error, format!("a turn is running: stop it first, then {what}")).await;
             return false;
@@ -71,7 +73,7 @@ impl Runner {
             self.notice(Level::Info, "no files restored").await;
             return self.report("rewound", None, &done).await;
         }
-        let wanted = Rewind { key: 0, item: order.item, conversation, files };
+        let wanted = Rewind { key: 0, item: order.item, conversation, files, command: None };
         match self.deps.store.rewind(&id, wanted).await {
             Ok(true) => {}
             Ok(false) => {
@@ -119,7 +121,7 @@ impl Runner {
             let backs = restore::redoing(&files, &blobs, &ground);
             let foreign = restore::foreign(&backs);
             // All or nothing: a file that is left out now could never be redone.
-            if foreign.is_empty() { Ok(restore::restore(&backs, false, &blobs, &ground)) } else { Err(foreign) }
+            if foreign.is_empty() { Ok(restore::restore_all(&backs, false, &blobs, &ground)) } else { Err(foreign) }
         };
         let done = match tokio::task::spawn_blocking(restore).await {
             Ok(Ok(done)) => done,
@@ -155,7 +157,7 @@ impl Runner {
     }
 
     /// Reads the conversation again as it is in the store now: context, plan, meter. Returns its newest page.
-    async fn look_back(&mut self) -> Vec<Item> {
+    pub(super) async fn look_back(&mut self) -> Vec<Item> {
         let id = self.session.id.clone();
         let items = match self.deps.store.all_items(&id).await {
             Ok(items) => items,
@@ -181,7 +183,10 @@ impl Runner {
     }
 
     /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
-    fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
+    pub(super) fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
+        let (workspace, ours) =
+            (Arc::clone(&self.session.workspace), paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>());
+        tokio::task::spawn_blocking(move || workspace.ours(&ours));
         let mut ledger = lock(&self.session.files);
         ledger.forget_reads();
         for path in paths {
@@ -195,7 +200,7 @@ impl Runner {
         }
     }
 
-    async fn report(&mut self, word: &str, items: Option<usize>, done: &Restored) {
+    pub(super) async fn report(&mut self, word: &str, items: Option<usize>, done: &Restored) {
         let mut parts = Vec::new();
         if let Some(items) = items {
             parts.push(plural(items as u64, "entry", "entries"));
@@ -225,9 +230,11 @@ impl Runner {
         if std::mem::replace(&mut self.swept, true) {
             return;
         }
-        let blobs = Blobs::new(self.deps.paths.history());
+        let (blobs, most) = (Blobs::new(self.deps.paths.history()), self.deps.loaded.config.checkpoints.budget_bytes);
+        let shelf = Shelf::new(&self.deps.paths.home);
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = blobs.sweep() {
+            shelf.hold(&blobs);
+            if let Err(error) = blobs.sweep(most) {
                 tracing::warn!(%error, "could not prune the file history");
             }
         });

@@ -5,6 +5,7 @@ use crate::agent::compaction::{History, limit};
 use crate::agent::context::Context;
 use crate::agent::models::{Models, Profile};
 use crate::backends::Backends;
+use crate::checkpoints::Workspace;
 use crate::config::CompressionConfig;
 use crate::llm::endpoint::SetupError;
 use crate::llm::{Effort, Provider, ToolSchema};
@@ -29,6 +30,8 @@ pub struct Session {
     pub cwd: Arc<Mutex<PathBuf>>,
     pub files: Arc<Mutex<FileLedger>>,
     backends: Backends,
+    /// The folder it works in, as it was before commands ran there.
+    pub workspace: Arc<Workspace>,
     pub context: Context,
     pub turn: u32,
     pub next_item: i64,
@@ -92,6 +95,7 @@ impl Session {
             cwd: Arc::new(Mutex::new(spec.cwd.clone())),
             files: Arc::default(),
             backends: deps.backends.clone(),
+            workspace: deps.workspace(&spec.cwd),
             context: Context::default(),
             turn: 0,
             next_item: 1,

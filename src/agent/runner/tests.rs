@@ -34,6 +34,7 @@ fn deps(root: &std::path::Path, script: &str) -> Deps {
         dispatch: Arc::new(Dispatch::new(Arc::new(Registry::builtin()), redact)),
         extensions: crate::plugins::Extensions::default(),
         backends: crate::backends::Backends::default(),
+        checkpoints: Checkpoints::default(),
         world: Arc::new(LocalWorld::new(root.join("home"), paths.home.clone())),
         paths,
     }

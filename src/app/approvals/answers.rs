@@ -316,6 +316,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Picker(_)
         | Modal::Sessions(_)
         | Modal::Rewind(_)
+        | Modal::Undo(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)

@@ -57,7 +57,7 @@ pub fn modal_context(modal: &Modal) -> Context {
         Modal::Question(_) => Context::Question,
         Modal::Picker(_) => Context::Picker,
         Modal::Sessions(_) => Context::Sessions,
-        Modal::Rewind(_) => Context::Rewind,
+        Modal::Rewind(_) | Modal::Undo(_) => Context::Rewind,
         Modal::Input(_) => Context::Field,
         Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => Context::Modal,
         Modal::PolicyChanged(_) => Context::Policy,

@@ -212,7 +212,7 @@ fn is_idle(model: &Model, action: Action) -> bool {
         Action::FindNext | Action::FindPrevious => model.tab.transcript.find.is_none(),
         Action::CopySelection => model.tab.transcript.selection.is_none() && model.tab.transcript.selected.is_none(),
         Action::Find | Action::CopyMode | Action::Copy | Action::Expand | Action::ExpandAll | Action::Details => cells,
-        Action::SelectPrevious | Action::SelectNext => cells,
+        Action::SelectPrevious | Action::SelectNext | Action::UndoCommand => cells,
         Action::Plan => model.tab.sidebar.plan.is_empty(),
         Action::DraftPrevious => model.tab.composer.drafts.is_empty(),
         _ => false,

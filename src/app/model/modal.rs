@@ -14,6 +14,7 @@ pub enum Modal {
     Picker(Box<Picker>),
     Sessions(Box<SessionBrowser>),
     Rewind(Box<super::rewind::RewindModal>),
+    Undo(Box<super::undo::UndoModal>),
     /// Scrollable text: help, reports, the whole of something.
     Text(TextModal),
     Confirm(Confirm),
@@ -40,7 +41,12 @@ impl Modal {
             Modal::Confirm(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
             Modal::Input(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
             Modal::Picker(modal) => (modal.inert_until > 0).then_some(&mut modal.inert_until),
-            Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) | Modal::SignIn(_) => None,
+            Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Undo(_)
+            | Modal::Text(_)
+            | Modal::Quit(_)
+            | Modal::SignIn(_) => None,
         }
     }
 }
@@ -100,6 +106,7 @@ impl Modal {
         match self {
             Modal::Text(text) => Some(&mut text.scroll),
             Modal::Rewind(rewind) => Some(&mut rewind.scroll),
+            Modal::Undo(undo) => Some(&mut undo.scroll),
             Modal::Trust(card) => Some(&mut card.scroll),
             Modal::PolicyChanged(card) => Some(&mut card.scroll),
             Modal::Approval(_)
@@ -131,6 +138,7 @@ impl Modal {
             Modal::Input(input) => Some((&mut input.text, &mut input.cursor)),
             Modal::Approval(_)
             | Modal::Question(_)
+            | Modal::Undo(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
@@ -150,7 +158,8 @@ impl Modal {
             Modal::Picker(_) | Modal::Sessions(_) => true,
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
-            Modal::Text(_)
+            Modal::Undo(_)
+            | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
             | Modal::PolicyChanged(_)

@@ -8,3 +8,4 @@ pub mod rewind;
 pub mod sessions;
 pub mod tabs;
 pub mod turn;
+pub mod undo;

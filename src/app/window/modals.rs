@@ -10,7 +10,7 @@ use crate::app::lists::{extensions, local_models, own_server, pickers, servers, 
 use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
-use crate::app::session::{rewind, sessions, tabs};
+use crate::app::session::{rewind, sessions, tabs, undo};
 use crate::app::terminal::{asks, taking_over};
 use crate::app::{approvals, run};
 use crate::config::keymap::Key;
@@ -50,6 +50,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Picker(_)) => pickers::key(model, out, press),
         Some(Modal::Sessions(_)) => sessions::key(model, out, press),
         Some(Modal::Rewind(_)) => rewind::key(model, out, press),
+        Some(Modal::Undo(_)) => undo::act(model, out, press),
         Some(Modal::Input(_)) => input_key(model, out, press),
         Some(Modal::Text(_)) => text_act(model, press.action),
         Some(Modal::Confirm(_)) => confirm_act(model, out, press.action),
@@ -66,7 +67,14 @@ fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
     match model.tab.modals.last() {
         Some(Modal::Approval(_) | Modal::Question(_)) => approvals::interrupt(model, out),
         Some(Modal::Picker(_)) => pickers::cancel(model),
-        Some(Modal::Sessions(_) | Modal::Rewind(_) | Modal::Text(_) | Modal::Confirm(_) | Modal::Quit(_)) => {
+        Some(
+            Modal::Sessions(_)
+            | Modal::Rewind(_)
+            | Modal::Undo(_)
+            | Modal::Text(_)
+            | Modal::Confirm(_)
+            | Modal::Quit(_),
+        ) => {
             model.tab.modals.pop();
         }
         Some(Modal::PolicyChanged(_)) => policy_changed::put_aside(model),
@@ -97,7 +105,8 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
             }
         }
         Some(
-            Modal::Text(_)
+            Modal::Undo(_)
+            | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Input(_)
             | Modal::Trust(_)
@@ -255,6 +264,7 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
         Some(
             Modal::Approval(_)
             | Modal::Question(_)
+            | Modal::Undo(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
@@ -370,6 +380,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(
             Modal::Approval(_)
             | Modal::Question(_)
+            | Modal::Undo(_)
             | Modal::Text(_)
             | Modal::Input(_)
             | Modal::Trust(_)
@@ -407,6 +418,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         Some(Modal::Picker(_)) => pickers::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
+        Some(Modal::Undo(_)) => undo::wheel(model, rows),
         Some(Modal::Quit(_)) => quitting::step(model, rows),
         Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::SignIn(_)) | None => {}
     }

@@ -30,7 +30,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
         // The time that is left counts down.
         Modal::SignIn(_) => Some(model.now - model.now.rem_euclid(CLOCK) + CLOCK),
-        Modal::Rewind(_) | Modal::Text(_) | Modal::Quit(_) => None,
+        Modal::Rewind(_) | Modal::Undo(_) | Modal::Text(_) | Modal::Quit(_) => None,
     });
     let candidates = [
         motion(model),

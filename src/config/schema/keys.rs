@@ -266,6 +266,18 @@ pub const KEYS: &[KeySpec] = &[
         "linter or formatter to run after an edit, per file extension; `{file}` is the file",
     ),
     key("checks.timeout", Integer(1, 600), May, "timeout of such a command in seconds"),
+    key(
+        "checkpoints.baseline_bytes",
+        Integer(0, 1_000_000_000_000),
+        Never,
+        "bytes of the working folder that are saved, so that what commands change can be undone; 0: none",
+    ),
+    key(
+        "checkpoints.budget_bytes",
+        Integer(10_000_000, 10_000_000_000_000),
+        Never,
+        "bytes that saved files may take together; the oldest are deleted first",
+    ),
     key("tool_output.max_lines", Integer(10, 1_000_000), May, "maximum lines of a file per read"),
     key("tool_output.max_line_length", Integer(80, 1_000_000), May, "maximum characters per line"),
     key("skills.external_dirs", TextList, Never, "extra skill folders"),

@@ -27,7 +27,8 @@ fn change(turn: u32, path: &str, before: Option<&str>, after: Option<&str>) -> F
         path: path.into(),
         before: FileState { hash: before.map(str::to_owned), mode: before.map(|_| 0o640) },
         size: 3,
-        after: after.map(str::to_owned),
+        after: FileState { hash: after.map(str::to_owned), mode: None },
+        command: None,
     }
 }
 
@@ -38,7 +39,7 @@ fn to(item: i64, conversation: bool, paths: &[&str]) -> Rewind {
         was: FileState { hash: Some("was".into()), mode: Some(0o600) },
         became: FileState::default(),
     };
-    Rewind { key: 0, item: ItemId(item), conversation, files: paths.iter().map(file).collect() }
+    Rewind { key: 0, item: ItemId(item), conversation, files: paths.iter().map(file).collect(), command: None }
 }
 
 async fn visible(store: &Store) -> Vec<i64> {

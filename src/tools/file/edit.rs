@@ -161,6 +161,7 @@ impl Call for EditCall {
             })
             .await
             .and_then(|done| done);
+            kept.made().await;
             if let Err(error) = done {
                 kept.forget().await;
                 return Err(error);
@@ -175,6 +176,7 @@ impl Call for EditCall {
             }
             if !checked.changed.is_empty() {
                 kept.settle(&checked.changed).await;
+                kept.made().await;
             }
             let (added, removed) =
                 self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed));

@@ -2,7 +2,9 @@
 
 use super::edit::{After, Change};
 use super::restore_target::{Now, RestoreTarget};
-use crate::protocol::SessionId;
+use crate::checkpoints::Workspace;
+use crate::policy::redact::Secrets;
+use crate::protocol::{ItemId, SessionId};
 use crate::store::{Blobs, FileChange, FileState, LARGEST, Store, hash};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +18,14 @@ pub struct FileHistory {
     pub turn: u32,
     /// Where the files are that are changed now.
     pub ground: RestoreTarget,
+    /// The folder of the session on this machine: commands that run there are told apart from file tools.
+    pub workspace: Arc<Workspace>,
+    /// The home, where named checkpoints are.
+    pub home: PathBuf,
+    /// The last item of the conversation.
+    pub item: ItemId,
+    /// What is masked in the command lines that are kept; `None`: nothing.
+    pub secrets: Option<Secrets>,
 }
 
 /// What was written down for one call.
@@ -24,6 +34,7 @@ pub struct Kept {
     rows: Vec<(i64, FileChange)>,
     store: Option<Store>,
     ground: RestoreTarget,
+    workspace: Option<Arc<Workspace>>,
     /// The history took none or not all of it.
     pub failed: bool,
 }
@@ -35,7 +46,7 @@ impl Kept {
         let (rows, ground) = (self.rows, self.ground);
         let look = move || -> Vec<i64> {
             let as_it_was = |change: &FileChange| {
-                ground.look(&change.place, &change.path).hash() == Some(change.before.hash.as_deref())
+                ground.look(&change.place, &change.path).hash() == Some(change.before.hash.clone())
             };
             rows.iter().filter(|(_, change)| as_it_was(change)).map(|(key, _)| *key).collect()
         };
@@ -47,6 +58,15 @@ impl Kept {
 }
 
 impl Kept {
+    /// The changes are made: no command that runs made them.
+    pub async fn made(&self) {
+        let Some(workspace) = self.workspace.clone() else { return };
+        let paths: Vec<PathBuf> = self.rows.iter().map(|(_, change)| change.path.clone()).collect();
+        if crate::tools::blocking(move || workspace.ours(&paths)).await.is_err() {
+            tracing::warn!("a change of a file tool may be taken for that of a command");
+        }
+    }
+
     /// A formatter changed these files after the edit: what it left is ours too, and not somebody else's work.
     pub async fn settle(&self, changed: &[PathBuf]) {
         let Some(store) = &self.store else { return };
@@ -54,7 +74,7 @@ impl Kept {
         let ground = self.ground.clone();
         let look = move || -> Vec<(i64, String)> {
             let moved = rows.into_iter().filter_map(|(key, change)| match ground.look(&change.place, &change.path) {
-                Now::File { hash, .. } if change.after.as_ref().is_some_and(|after| *after != hash) => {
+                Now::File { hash, .. } if change.after.hash.as_ref().is_some_and(|after| *after != hash) => {
                     Some((key, hash))
                 }
                 _ => None,
@@ -73,7 +93,9 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
     let Some(history) = history.cloned() else { return Kept::default() };
     let (call, changes) = (call.to_owned(), Arc::clone(changes));
     let (blobs, turn, ground) = (history.blobs, history.turn, history.ground.clone());
+    let workspace = Arc::clone(&history.workspace);
     let written = crate::tools::blocking(move || {
+        workspace.before();
         let rows: Vec<FileChange> = changes.iter().flat_map(|change| rows(change, turn, &call, &ground)).collect();
         let bytes = changes.iter().filter_map(|change| change.before.as_ref().filter(|_| alters(change)));
         for bytes in bytes.filter(|bytes| bytes.len() as u64 <= LARGEST) {
@@ -95,7 +117,8 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
     match history.store.record_changes(&history.session, rows.clone()).await {
         Ok(keys) => {
             let rows = keys.into_iter().zip(rows).collect();
-            Kept { rows, store: Some(history.store), ground: history.ground, failed: false }
+            let workspace = Some(history.workspace);
+            Kept { rows, store: Some(history.store), ground: history.ground, workspace, failed: false }
         }
         Err(error) => failed(error.to_string()),
     }
@@ -121,7 +144,8 @@ fn rows(change: &Change, turn: u32, call: &str, ground: &RestoreTarget) -> Vec<F
         path: path.to_owned(),
         size: if before.is_some() { change.before.as_ref().map_or(0, |bytes| bytes.len() as u64) } else { 0 },
         before: FileState { mode: mode.filter(|_| before.is_some()), hash: before },
-        after,
+        after: FileState { hash: after, mode: None },
+        command: None,
     };
     match &change.after {
         After::Write(bytes) => vec![row(&change.path, before, Some(hash(bytes)))],
@@ -137,7 +161,8 @@ fn rows(change: &Change, turn: u32, call: &str, ground: &RestoreTarget) -> Vec<F
 mod tests {
     use super::super::restore;
     use super::*;
-    use crate::protocol::{Body, Item, ItemId, Origin};
+    use crate::checkpoints::{Checkpoints, Settings};
+    use crate::protocol::{Body, Item, Origin};
     use crate::tools::testing::Bench;
     use serde_json::{Value, json};
     use std::os::unix::fs::PermissionsExt;
@@ -164,9 +189,26 @@ mod tests {
             };
             store.append(&session, vec![Item { id: ItemId(1), at: 0, turn: 1, body }]).await.unwrap();
             let blobs = Blobs::new(home.path().join("history"));
+            let unrecorded = Settings {
+                blobs: blobs.clone(),
+                known: home.path().join("tree"),
+                baseline_bytes: 0,
+                ours: Vec::new(),
+                user_home: None,
+            };
             Self {
                 bench: Bench::new(),
-                history: FileHistory { store, blobs, session, turn: 1, ground: RestoreTarget::default() },
+                history: FileHistory {
+                    store,
+                    session,
+                    turn: 1,
+                    ground: RestoreTarget::default(),
+                    workspace: Checkpoints::default().of(home.path(), unrecorded),
+                    home: home.path().to_owned(),
+                    item: ItemId(0),
+                    secrets: None,
+                    blobs,
+                },
                 home,
             }
         }
@@ -184,7 +226,7 @@ mod tests {
                 let bytes = change.before.hash.and_then(|hash| self.history.blobs.read(&hash).unwrap());
                 let before = bytes.map(|bytes| String::from_utf8(bytes).unwrap());
                 let name = change.path.file_name().unwrap().to_str().unwrap().to_owned();
-                (name, before, change.before.mode, change.after.is_some())
+                (name, before, change.before.mode, change.after.hash.is_some())
             });
             told.collect()
         }

@@ -5,6 +5,7 @@
 use super::restore_target::{Now, RestoreTarget};
 use crate::store::{Blobs, FileChange, FileState, RewoundFile};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// One file and what it should become.
@@ -14,8 +15,8 @@ pub struct Back {
     pub place: String,
     pub path: PathBuf,
     pub target: FileState,
-    /// The hash that our own last change left; anything else there is somebody else's work.
-    pub left: Option<String>,
+    /// What our own last change left; anything else there is somebody else's work.
+    pub left: FileState,
     pub now: Now,
     pub verdict: Verdict,
 }
@@ -40,13 +41,23 @@ pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &RestoreTarget) ->
     }
     let backs = files.into_iter().filter_map(|((place, path), changes)| {
         let (first, last) = (changes.first()?, changes.last()?);
-        let unbroken = changes.windows(2).all(|pair| pair[0].after == pair[1].before.hash);
+        let unbroken = changes.windows(2).all(|pair| pair[0].after.is_like(&pair[1].before));
         let now = ground.look(place, path);
         let spot = (place.to_owned(), path.to_owned());
-        Some(back(spot, now, &first.before, last.after.as_deref(), unbroken, first.size, blobs))
+        Some(back(spot, now, &first.before, &last.after, unbroken, first.size, blobs))
     });
     let mut backs: Vec<Back> = backs.collect();
     keep_moved(changes, &mut backs);
+    in_order(backs)
+}
+
+/// What goes, the deepest first; then what comes, folders before what is in them.
+fn in_order(mut backs: Vec<Back>) -> Vec<Back> {
+    backs.sort_by(|one, two| {
+        let goes = |back: &Back| back.target.hash.is_none();
+        let by_path = (&one.place, &one.path).cmp(&(&two.place, &two.path));
+        goes(two).cmp(&goes(one)).then(if goes(one) && goes(two) { by_path.reverse() } else { by_path })
+    });
     backs
 }
 
@@ -55,7 +66,7 @@ fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
     for pair in changes.windows(2) {
         let [from, to] = pair else { continue };
         let moved =
-            from.call == to.call && from.after.is_none() && from.before.hash.is_some() && to.before.hash.is_none();
+            from.call == to.call && from.after.hash.is_none() && from.before.hash.is_some() && to.before.hash.is_none();
         let same = |back: &Back, change: &FileChange| back.path == change.path && back.place == change.place;
         let stays = |back: &&Back| same(back, from) && matches!(back.verdict, Verdict::Lost(_) | Verdict::Foreign(_));
         if moved
@@ -73,9 +84,9 @@ pub fn redoing(files: &[RewoundFile], blobs: &Blobs, ground: &RestoreTarget) -> 
     let redoing = |file: &RewoundFile| {
         let now = ground.look(&file.place, &file.path);
         let spot = (file.place.clone(), file.path.clone());
-        back(spot, now, &file.was, file.became.hash.as_deref(), true, 0, blobs)
+        back(spot, now, &file.was, &file.became, true, 0, blobs)
     };
-    files.iter().map(redoing).collect()
+    in_order(files.iter().map(redoing).collect())
 }
 
 /// The files that somebody else changed.
@@ -94,31 +105,43 @@ fn back(
     spot: (String, PathBuf),
     now: Now,
     target: &FileState,
-    left: Option<&str>,
+    left: &FileState,
     unbroken: bool,
     size: u64,
     blobs: &Blobs,
 ) -> Back {
-    let lost = || match &target.hash {
-        Some(hash) if !blobs.has(hash) && size > crate::store::LARGEST => {
-            Some(format!("its {} were too large to save", crate::text::format::bytes(size)))
-        }
-        Some(hash) if !blobs.has(hash) => Some("its old content is no longer saved".to_owned()),
-        Some(_) | None => None,
-    };
-    let verdict = match (&now, now.hash()) {
-        (Now::Other(why), _) => Verdict::Lost(why.clone()),
-        (_, Some(hash)) if hash == target.hash.as_deref() => Verdict::Already,
-        (_, Some(hash)) => match lost() {
-            Some(why) => Verdict::Lost(why),
-            None if hash != left => Verdict::Foreign("changed elsewhere since"),
-            None if !unbroken => Verdict::Foreign("changed elsewhere in between"),
-            None => Verdict::Ready,
-        },
-        (_, None) => Verdict::Lost("it can't be read".into()),
-    };
+    let verdict = verdict(&now, target, left, unbroken, size, blobs);
     let (place, path) = spot;
-    Back { place, path, target: target.clone(), left: left.map(str::to_owned), now, verdict }
+    Back { place, path, target: target.clone(), left: left.clone(), now, verdict }
+}
+
+fn verdict(now: &Now, target: &FileState, left: &FileState, unbroken: bool, size: u64, blobs: &Blobs) -> Verdict {
+    let state = match (now, now.state()) {
+        (Now::Other(why), _) => return Verdict::Lost(why.clone()),
+        (_, None) => return Verdict::Lost("it can't be read".into()),
+        (_, Some(state)) => state,
+    };
+    // A link or a folder that we neither found nor left is not written over, even when that is asked for.
+    let known = state.kind() == 0 || [target, left].iter().any(|known| known.kind() == state.kind());
+    if !known {
+        let what = if matches!(now, Now::Link { .. }) { "it is now a link" } else { "it is now a folder" };
+        return Verdict::Lost(what.into());
+    }
+    // File tools keep modes: what became of one since is not theirs to judge.
+    let is_back = if left.mode.is_some() { state.is_like(target) } else { state.hash == target.hash };
+    if is_back {
+        return Verdict::Already;
+    }
+    match &target.hash {
+        Some(hash) if target.has_bytes() && !blobs.has(hash) => Verdict::Lost(if size > crate::store::LARGEST {
+            format!("its {} were too large to save", crate::text::format::bytes(size))
+        } else {
+            "its old content is no longer saved".to_owned()
+        }),
+        _ if !state.is_like(left) => Verdict::Foreign("changed elsewhere since"),
+        _ if !unbroken => Verdict::Foreign("changed elsewhere in between"),
+        _ => Verdict::Ready,
+    }
 }
 
 /// What a restore did.
@@ -144,15 +167,17 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreT
             Verdict::Lost(why) => done.lost.push((path, why.clone())),
             Verdict::Already => {
                 // Put back by a restore that was cut off: what was there is kept under the hash that our change left.
-                let mode = back.target.mode;
-                let known = back.left.as_ref().is_none_or(|hash| blobs.has(hash));
-                let was = FileState { hash: back.left.clone(), mode: mode.filter(|_| back.left.is_some()) };
+                let mode = back.left.mode.or(back.target.mode);
+                let known = !back.left.has_bytes() || back.left.hash.as_ref().is_some_and(|hash| blobs.has(hash));
+                let was = FileState { hash: back.left.hash.clone(), mode: mode.filter(|_| back.left.hash.is_some()) };
                 let was = if known { was } else { back.target.clone() };
                 let (place, path) = (back.place.clone(), back.path.clone());
                 done.files.push(RewoundFile { place, path, was, became: back.target.clone() });
             }
             Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs, ground) {
                 Ok(file) => done.files.push(file),
+                // Somebody put something into it since.
+                Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => done.left.push(path),
                 Err(error) => done.failed.push((path, error.to_string().to_lowercase())),
             },
         }
@@ -160,20 +185,71 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreT
     done
 }
 
+/// As [`restore`], but all or nothing: when one file can't be written, what was put back before it is taken back again, and
+/// `failed` says so.
+pub fn restore_all(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreTarget) -> Restored {
+    let is_wanted = |back: &&Back| match back.verdict {
+        Verdict::Ready => true,
+        Verdict::Foreign(_) => overwrite,
+        Verdict::Already | Verdict::Lost(_) => false,
+    };
+    // What can be known to fail fails before anything is touched.
+    let unready: Vec<(PathBuf, String)> = backs
+        .iter()
+        .filter(is_wanted)
+        .filter_map(|back| Some((named(&back.place, &back.path), check(back, blobs, ground).err()?.to_string())))
+        .collect();
+    if !unready.is_empty() {
+        return Restored { failed: unready, ..Restored::default() };
+    }
+    let mut done = Restored::default();
+    let mut put = Vec::new();
+    for back in backs {
+        let one = restore(std::slice::from_ref(back), overwrite, blobs, ground);
+        let failed = !one.failed.is_empty();
+        if back.verdict != Verdict::Already {
+            put.extend(one.files.clone());
+        }
+        done.files.extend(one.files);
+        done.left.extend(one.left);
+        done.lost.extend(one.lost);
+        done.failed.extend(one.failed);
+        if failed {
+            done.files.clear();
+            done.failed.extend(restore(&redoing(&put, blobs, ground), true, blobs, ground).failed);
+            return done;
+        }
+    }
+    done
+}
+
+fn check(back: &Back, blobs: &Blobs, ground: &RestoreTarget) -> std::io::Result<()> {
+    if ground.look(&back.place, &back.path) != back.now {
+        return Err(std::io::Error::other("it just changed"));
+    }
+    match &back.target.hash {
+        Some(name) if back.target.has_bytes() && blobs.read(name)?.is_none() => {
+            Err(std::io::Error::other("its old content is no longer saved"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn put(back: &Back, blobs: &Blobs, ground: &RestoreTarget) -> std::io::Result<RewoundFile> {
     let (place, path) = (&back.place, &back.path);
     if ground.look(place, path) != back.now {
         return Err(std::io::Error::other("it just changed"));
     }
-    let was = back.now.state();
-    if was.hash.is_some() {
+    let was = back.now.state().unwrap_or_default();
+    if was.has_bytes() {
         blobs.keep(&ground.read(place, path)?)?;
     }
     match &back.target.hash {
         None => ground.remove(place, path)?,
+        Some(_) if !back.target.has_bytes() => ground.write(place, path, &[], &back.target)?,
         Some(name) => {
             let bytes = blobs.read(name)?.ok_or_else(|| std::io::Error::other("its old content is no longer saved"))?;
-            ground.write(place, path, &bytes, back.target.mode)?;
+            ground.write(place, path, &bytes, &back.target)?;
         }
     }
     Ok(RewoundFile { place: place.clone(), path: path.clone(), was, became: back.target.clone() })
@@ -221,7 +297,8 @@ mod tests {
                 path,
                 before: FileState { mode: mode.filter(|_| before.is_some()), hash: before_hash },
                 size: before.map_or(0, |text| text.len() as u64),
-                after: after.map(|text| hash(text.as_bytes())),
+                after: FileState { hash: after.map(|text| hash(text.as_bytes())), mode: None },
+                command: None,
             }
         }
 
@@ -238,7 +315,7 @@ mod tests {
         // What was moved was too large to keep.
         from.path = place.path("from");
         from.before = FileState { hash: Some("0".repeat(64)), mode: Some(0o644) };
-        from.after = None;
+        from.after = FileState::default();
         let done = restore(
             &undoing(&[from.clone(), to.clone()], &place.blobs, &RestoreTarget::default()),
             true,

@@ -4,9 +4,10 @@ use super::disk::Disk;
 use super::edit::MAX_BYTES;
 use super::write;
 use crate::backends::{Backends, Files, Kind, Remote};
-use crate::store::{FileState, hash};
+use crate::store::{FOLDER, FileState, LINK, hash};
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,15 +61,18 @@ impl RestoreTarget {
         }
     }
 
-    /// The bytes of a file of at most [`MAX_BYTES`].
+    /// The bytes of a file of at most [`MAX_BYTES`], or the target of a link.
     ///
     /// # Errors
     /// When it cannot be read, or is larger.
     pub fn read(&self, place: &str, path: &Path) -> std::io::Result<Vec<u8>> {
+        if place.is_empty() && fs::symlink_metadata(path)?.is_symlink() {
+            return Ok(fs::read_link(path)?.as_os_str().as_bytes().to_vec());
+        }
         if place.is_empty() { Disk.read(path, MAX_BYTES) } else { self.far(place)?.read(path, MAX_BYTES) }
     }
 
-    /// Deletes a file.
+    /// Deletes a file, a link or an empty folder.
     ///
     /// # Errors
     /// When it cannot be.
@@ -76,14 +80,16 @@ impl RestoreTarget {
         if place.is_empty() { write::remove(path) } else { self.far(place)?.delete(path) }
     }
 
-    /// Replaces a file, with these permission bits.
+    /// Replaces what is at a path by a file, a link or a folder of this state and these bytes.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, place: &str, path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Result<()> {
-        match place {
-            "" => write::atomic_as(path, bytes, mode),
-            place => self.far(place)?.write_as(path, bytes, mode),
+    pub fn write(&self, place: &str, path: &Path, bytes: &[u8], state: &FileState) -> std::io::Result<()> {
+        match (place, state.kind()) {
+            ("", LINK) => write::link(path, bytes),
+            ("", FOLDER) => write::folder(path, state.mode.unwrap_or(0o755)),
+            ("", _) => write::atomic_as(path, bytes, state.mode),
+            (place, _) => self.far(place)?.write_as(path, bytes, state.mode),
         }
     }
 }
@@ -111,25 +117,31 @@ pub enum Now {
         hash: String,
         mode: u32,
     },
+    /// The hash of its target.
+    Link {
+        hash: String,
+    },
+    Folder {
+        mode: u32,
+    },
     /// Something that is neither read nor replaced; says what.
     Other(String),
 }
 
 impl Now {
-    /// The hash of the file, `Some(None)` when there is none; `None` for something else.
-    pub fn hash(&self) -> Option<Option<&str>> {
-        match self {
-            Self::Missing => Some(None),
-            Self::File { hash, .. } => Some(Some(hash)),
-            Self::Other(_) => None,
-        }
+    /// The hash of what is there, `Some(None)` when there is nothing; `None` for something that is neither read nor replaced.
+    pub fn hash(&self) -> Option<Option<String>> {
+        self.state().map(|state| state.hash)
     }
 
     /// The same as it is written down.
-    pub fn state(&self) -> FileState {
+    pub fn state(&self) -> Option<FileState> {
         match self {
-            Self::File { hash, mode } => FileState { hash: Some(hash.clone()), mode: Some(*mode) },
-            Self::Missing | Self::Other(_) => FileState::default(),
+            Self::Missing => Some(FileState::default()),
+            Self::File { hash, mode } => Some(FileState { hash: Some(hash.clone()), mode: Some(*mode) }),
+            Self::Link { hash } => Some(FileState { hash: Some(hash.clone()), mode: Some(LINK | 0o777) }),
+            Self::Folder { mode } => Some(FileState { hash: Some(hash(b"")), mode: Some(FOLDER | mode) }),
+            Self::Other(_) => None,
         }
     }
 }
@@ -150,8 +162,15 @@ fn look(path: &Path) -> Now {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Now::Missing,
         Err(error) => return Now::Other(error.to_string().to_lowercase()),
     };
+    let mode = about.permissions().mode() & 0o7777;
     if about.is_symlink() {
-        return Now::Other("it is now a link".into());
+        return match fs::read_link(path) {
+            Ok(target) => Now::Link { hash: hash(target.as_os_str().as_bytes()) },
+            Err(error) => Now::Other(format!("it could not be read: {error}")),
+        };
+    }
+    if about.is_dir() {
+        return Now::Folder { mode };
     }
     if !about.is_file() {
         return Now::Other("it is no longer a regular file".into());
@@ -160,7 +179,7 @@ fn look(path: &Path) -> Now {
         return Now::Other(format!("it now has {} bytes", about.len()));
     }
     match fs::read(path) {
-        Ok(bytes) => Now::File { hash: hash(&bytes), mode: about.permissions().mode() & 0o7777 },
+        Ok(bytes) => Now::File { hash: hash(&bytes), mode },
         Err(error) => Now::Other(format!("it could not be read: {error}")),
     }
 }

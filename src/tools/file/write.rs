@@ -1,7 +1,9 @@
 //! Writing a file so that a reader sees the old bytes or the new ones, never half of each; and deleting one.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -61,10 +63,30 @@ pub fn atomic_as(path: &Path, bytes: &[u8], mode: Option<u32>) -> io::Result<()>
     Ok(())
 }
 
-/// Deletes a file of the person, by a call that went through the gate, or by a rewind that the person confirmed. What was
-/// in it is in the history.
+/// Deletes a file, a link or an empty folder of the person, by a call that went through the gate, or by a rewind that the
+/// person confirmed. What was in it is in the history.
 pub fn remove(path: &Path) -> io::Result<()> {
-    fs::remove_file(path)
+    if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
+}
+
+/// Puts a link to `target` at a path, in place of the file or link there. Missing folders are made.
+pub fn link(path: &Path, target: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let target = OsStr::from_bytes(target);
+    let made = tempfile::Builder::new()
+        .prefix(".hermes-")
+        .suffix(".tmp")
+        .make_in(folder, |temp| std::os::unix::fs::symlink(target, temp))?;
+    fs::rename(made.path(), path)?;
+    // It is at its place: nothing is left to be cleaned up.
+    made.into_temp_path().keep().map(drop).map_err(|error| error.error)
+}
+
+/// Makes a folder with these permission bits, or sets those of the one that is there.
+pub fn folder(path: &Path, mode: u32) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))
 }
 
 fn in_place(path: &Path, bytes: &[u8]) -> io::Result<()> {

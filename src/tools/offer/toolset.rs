@@ -37,6 +37,8 @@ static BUNDLES: &[Bundle] = &[
     bundle("code_execution", &["execute_code"]),
     bundle("delegation", &["delegate_task"]),
     bundle("skills", &["skills_list", "skill_view", "skill_manage"]),
+    // Ours alone: other programs of the family have no such tools.
+    bundle("checkpoints", &["checkpoint", "restore"]),
     bundle("todo", &["todo"]),
     bundle("memory", &["memory"]),
     bundle("session_search", &["session_search"]),
@@ -407,12 +409,13 @@ mod tests {
         };
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
         assert_eq!(names(pick(Some(&["gh"]), &[])), "mcp__gh__find");
-        assert_eq!(names(pick(None, &["file", "gh"])), "clarify process session_search terminal todo");
+        let rest = "checkpoint clarify process restore session_search terminal";
+        assert_eq!(names(pick(None, &["file", "gh"])), format!("{rest} todo"));
         assert_eq!(names(pick(None, &["hermes-cli", "all"])), "");
         assert_eq!(pick(Some(&["all"]), &[]).tools, pick(None, &[]).tools);
         assert_eq!(names(pick(Some(&["file_tools"]), &[])), "patch read_file search_files write_file");
         assert_eq!(names(pick(Some(&["mine"]), &[])), "mcp__gh__find read_file todo");
-        assert_eq!(names(pick(None, &["mine", "file"])), "clarify process session_search terminal");
+        assert_eq!(names(pick(None, &["mine", "file"])), rest);
         let warnings = pick(Some(&["late", "mcp-late", " "]), &[]).warnings;
         assert_eq!(warnings.len(), 1, "a source that is expected may be named: {warnings:?}");
         assert!(warnings[0].contains("custom_toolsets.also") && warnings[0].contains("web_serch"), "{warnings:?}");

@@ -14,6 +14,7 @@ mod sessions;
 mod sign_in;
 mod text;
 mod trust;
+mod undo;
 
 use super::paint::{Paint, cells};
 use crate::app::Model;
@@ -54,6 +55,7 @@ pub fn draw(
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
+        Modal::Undo(state) => undo::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),

@@ -152,9 +152,23 @@ fn draw_preview(model: &Model, state: &RewindModal, paint: &mut Paint<'_>, area:
         return None;
     }
     let preview = state.preview.as_ref()?;
+    draw_lines(model, &lines(preview, usize::from(area.width)), state.scroll, paint, area)
+}
+
+/// Draws the part of some lines that is in view, and returns its first row.
+pub(super) fn draw_lines(
+    model: &Model,
+    lines: &[Line],
+    scroll: usize,
+    paint: &mut Paint<'_>,
+    area: Rect,
+) -> Option<usize> {
+    if area.height == 0 || area.width < 8 {
+        return None;
+    }
     let how = Wrap { width: usize::from(area.width), ..Wrap::default() };
     let mut rows: Vec<Row> = Vec::new();
-    for line in lines(preview, usize::from(area.width)) {
+    for line in lines {
         wrap_into(&mut rows, &line.spans, line.ground, &how);
     }
     // What does not fit scrolls, and a row of its own says how much is hidden.
@@ -162,7 +176,7 @@ fn draw_preview(model: &Model, state: &RewindModal, paint: &mut Paint<'_>, area:
     let says = rows.len() > all && all > 1;
     let window = all - usize::from(says);
     let most = rows.len().saturating_sub(window);
-    let skip = state.scroll.min(most);
+    let skip = scroll.min(most);
     for (index, line) in rows.iter().skip(skip).take(window).enumerate() {
         paint.line(row(area, index as u16), &line.line);
     }
@@ -183,26 +197,15 @@ fn draw_preview(model: &Model, state: &RewindModal, paint: &mut Paint<'_>, area:
 /// Files first, what needs care at their head; then commands that stay done; then what is left out.
 fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     let mut out = Vec::new();
-    let mut files: Vec<&FileBack> = preview.files.iter().collect();
-    files.sort_by_key(|file| match file.fate {
-        Fate::Foreign(_) => 0,
-        Fate::Lost(_) => 1,
-        Fate::Ready => 2,
-        Fate::Already => 3,
-    });
-    if files.is_empty() {
-        out.push(text("No edited files to restore", Role::Dim));
+    if preview.files.is_empty() {
+        out.push(text("No changed files to restore", Role::Dim));
     } else {
         out.push(text("Files that would be restored", Role::Strong));
-        let most = files.len().min(MAX_FILES);
-        out.extend(files.iter().take(most).map(|file| file_line(file, columns)));
-        if most < files.len() {
-            out.push(text(format!("  … {} more files", files.len() - most), Role::Dim));
-        }
+        out.extend(file_lines(&preview.files, columns));
     }
     if !preview.commands.is_empty() {
         out.push(Line::default());
-        out.push(text("Changes made by commands are not undone", Role::Careful));
+        out.push(text("Not undone, or not all: changes by these commands", Role::Careful));
         for ran in &preview.commands {
             out.push(text(format!("  {}", shown(&ran.prompt)), Role::Dim));
             out.extend(ran.commands.iter().map(|command| text(format!("    $ {}", shown(command)), Role::Text)));
@@ -219,7 +222,24 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     out
 }
 
-fn text(text: impl Into<String>, role: Role) -> Line {
+/// A line for each file, those that need care first.
+pub(super) fn file_lines(files: &[FileBack], columns: usize) -> Vec<Line> {
+    let mut files: Vec<&FileBack> = files.iter().collect();
+    files.sort_by_key(|file| match file.fate {
+        Fate::Foreign(_) => 0,
+        Fate::Lost(_) => 1,
+        Fate::Ready => 2,
+        Fate::Already => 3,
+    });
+    let mut out: Vec<Line> = files.iter().take(MAX_FILES).map(|file| file_line(file, columns)).collect();
+    let more = files.len().saturating_sub(MAX_FILES);
+    if more > 0 {
+        out.push(text(format!("  … {more} more files"), Role::Dim));
+    }
+    out
+}
+
+pub(super) fn text(text: impl Into<String>, role: Role) -> Line {
     Line { spans: vec![Span::new(text.into(), role)], ..Line::default() }
 }
 
@@ -238,10 +258,13 @@ fn file_line(file: &FileBack, columns: usize) -> Line {
         FileKind::Modified => ("M ", Role::Accent),
         FileKind::Added => ("A ", Role::Good),
         FileKind::Deleted => ("D ", Role::Bad),
+        FileKind::Moved => ("R ", Role::Accent),
+        FileKind::Mode => ("P ", Role::Accent),
     };
     let counts =
         [Span::new(format!(" +{}", file.added), Role::Added), Span::new(format!(" −{}", file.removed), Role::Removed)];
     let (letter, role, more) = match &file.fate {
+        Fate::Ready if file.added + file.removed == 0 => (letter, role, Vec::new()),
         Fate::Ready => (letter, role, counts.to_vec()),
         Fate::Already => ("  ", Role::Dim, vec![Span::new(" restored", Role::Dim)]),
         Fate::Foreign(how) => {
@@ -259,6 +282,6 @@ fn file_line(file: &FileBack, columns: usize) -> Line {
 }
 
 /// Text of others on one line, with nothing in it that a terminal obeys.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     paste::harmless(text).replace(['\n', '\t'], " ")
 }

@@ -7,8 +7,9 @@ use crate::app::model::modal::*;
 use crate::app::model::rewind::{Confirming, RewindModal};
 use crate::app::model::sign_in::{SignInModal, SignInStage, Visit};
 use crate::app::model::types::*;
+use crate::app::model::undo::UndoModal;
 use crate::app::model::*;
-use crate::protocol::ItemId;
+use crate::protocol::{ItemId, UndoPoint};
 use crate::text::{Line, Role};
 
 /// One modal of each kind over the busy state.
@@ -74,6 +75,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             "rewind-choice",
             Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
         ),
+        ("undo", Modal::Undo(Box::new(undo()))),
         (
             "text",
             Modal::Text(TextModal {
@@ -147,6 +149,31 @@ pub fn modals() -> Vec<(&'static str, Model)> {
 }
 
 /// Two prompts; the selected one has a file of each kind, and a command.
+fn undo() -> UndoModal {
+    let point = UndoPoint {
+        command: 4,
+        at: NOW - 90_000,
+        call: "c".into(),
+        line: "cargo fmt && mv src/old.rs src/new.rs && rm -rf docs/*".into(),
+        files: 5,
+    };
+    let file = |path: &str, kind, fate| FileBack { path: path.into(), kind, added: 3, removed: 12, fate };
+    let plain = |path: &str, kind| FileBack { added: 0, removed: 0, ..file(path, kind, Fate::Ready) };
+    let files = vec![
+        file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
+        plain("src/new.rs → src/old.rs", FileKind::Moved),
+        plain("run.sh (mode 755 → 644)", FileKind::Mode),
+        file("docs/guide.md", FileKind::Added, Fate::Ready),
+        file("Cargo.toml", FileKind::Modified, Fate::Foreign("changed elsewhere since".into())),
+    ];
+    let gaps = vec!["node_modules is left out: what programs make there is not saved".into()];
+    UndoModal {
+        commands: vec![point.clone(), UndoPoint { command: 2, ..point }],
+        preview: Some(UndoPreview { command: 4, files, gaps }),
+        ..UndoModal::default()
+    }
+}
+
 fn rewind(confirm: Option<Confirming>) -> RewindModal {
     let point = |item, text: &str, files, commands| RewindPoint {
         item: ItemId(item),

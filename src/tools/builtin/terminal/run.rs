@@ -6,6 +6,7 @@ use crate::config::OnInput;
 use crate::exec::{
     Captured, ExitReason, Finished, Launch, ProcessInfo, RemoteCommand, Running, Sandbox, Spawn, Waited,
 };
+use crate::tools::file::commands::CommandRecorder;
 use crate::tools::spec::{AgentPort, Progress, ToolCtx, ToolError, ToolOutput};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,11 +48,13 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
         remote: far,
         sudos,
     };
+    let place = command.options.there.as_ref().map(|there| there.label().to_owned());
+    let recorder = CommandRecorder::begin(&ctx, &command.line, &command.cwd, place).await;
     let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
     let file = ctx.spill.join(format!("{name}.txt"));
-    let started = Started { command, ctx, running, runs, sandbox, file };
+    let started = Started { command, ctx, running, runs, sandbox, file, recorder };
     if started.command.background {
         Ok(started.in_background())
     } else {
@@ -75,6 +78,8 @@ struct Started {
     sandbox: Option<Sandbox>,
     /// Where output goes that is too long for a result.
     file: PathBuf,
+    /// Writes down what it changes.
+    recorder: Option<CommandRecorder>,
 }
 
 /// What came of waiting for a command in the foreground.
@@ -91,7 +96,7 @@ enum Came {
 }
 
 impl Started {
-    fn in_background(self) -> ToolOutput {
+    fn in_background(mut self) -> ToolOutput {
         let output = result::started(&self.command, self.runs.as_deref(), &self.running, &self.ctx);
         let output = held::said(output, self.sandbox.as_ref());
         self.goes_on();
@@ -123,12 +128,12 @@ impl Started {
         }
     }
 
-    async fn told(self, came: Came) -> ToolOutput {
-        let present =
-            |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
+    async fn told(mut self, came: Came) -> ToolOutput {
         if !matches!(came, Came::Finished(_)) {
             self.goes_on();
         }
+        let present =
+            |captured: &Captured| output::present(captured, &output::most(&self.ctx, self.runs()), &self.file);
         match came {
             Came::Finished(finished) => self.finished(finished).await,
             Came::Stopped(captured) => result::interrupted(&present(&captured)),
@@ -144,7 +149,10 @@ impl Started {
         self.runs.as_deref().unwrap_or_default()
     }
 
-    async fn finished(self, finished: Finished) -> ToolOutput {
+    async fn finished(mut self, finished: Finished) -> ToolOutput {
+        if let Some(recorder) = self.recorder.take() {
+            recorder.end().await;
+        }
         let (failed, survivors) = (held::failed(&finished), finished.survivors);
         let (most, file) = (output::most(&self.ctx, self.runs()), self.file.clone());
         // What did not fit into memory is looked through in its file.
@@ -165,8 +173,15 @@ impl Started {
         output
     }
 
-    /// It leaves this call, and the sandbox's eye stays on it.
-    fn goes_on(&self) {
+    /// It leaves this call; the sandbox's eye stays on it, and what it changes is written down when it has ended.
+    fn goes_on(&mut self) {
+        if let Some(recorder) = self.recorder.take() {
+            let running = self.running.clone();
+            tokio::spawn(async move {
+                running.exited().await;
+                recorder.end().await;
+            });
+        }
         if let Some(held) = self.held(None) {
             held::watched(held, self.running.clone(), Arc::clone(&self.ctx.agent));
         }

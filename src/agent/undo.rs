@@ -1,0 +1,73 @@
+//! What undoing one command means: the commands there are, and a preview of one. Reads, changes nothing.
+
+use super::rewind::{file, line};
+use crate::protocol::{Fate, FileBack, FileKind, SessionId, UndoPoint, UndoPreview};
+use crate::store::{Blobs, Command, FileChange, Store, StoreError};
+use crate::tools::file::restore::undoing;
+use crate::tools::file::restore_target::RestoreTarget;
+use std::path::Path;
+
+/// The commands of a session that changed something, or of which that is not known; newest first.
+pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<UndoPoint>, StoreError> {
+    let commands = store.commands(session, 0).await?;
+    let told = commands.into_iter().filter(|command| command.files > 0 || !command.gaps.is_empty());
+    let point = |command: Command| UndoPoint {
+        command: command.key,
+        at: command.at,
+        call: command.call,
+        line: line(&command.line),
+        files: command.standing,
+    };
+    Ok(told.map(point).collect())
+}
+
+/// What undoing a command would do now. `None`: there is no such command. `ground` says where files can be looked at, and
+/// the working folder there.
+pub async fn preview(
+    store: &Store,
+    blobs: &Blobs,
+    session: &SessionId,
+    command: i64,
+    ground: (&RestoreTarget, &Path),
+) -> Result<Option<UndoPreview>, StoreError> {
+    let commands = store.commands(session, 0).await?;
+    let Some(known) = commands.into_iter().find(|known| known.key == command) else { return Ok(None) };
+    let changes = store.changes_of(session, command).await?;
+    let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
+    let work = move || files(&changes, &blobs, &cwd.canonicalize().unwrap_or(cwd), &ground);
+    // A task that was ended with the program is missed by nobody.
+    let files = tokio::task::spawn_blocking(work).await.unwrap_or_default();
+    Ok(Some(UndoPreview { command, files, gaps: known.gaps }))
+}
+
+/// A line for each file, and one for both sides of a move.
+pub fn files(changes: &[FileChange], blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
+    let backs = undoing(changes, blobs, ground);
+    let of = |change: &FileChange| backs.iter().find(|back| back.path == change.path && back.place == change.place);
+    let mut shown = Vec::new();
+    let mut rest = changes;
+    while let [first, more @ ..] = rest {
+        rest = more;
+        let Some(back) = of(first) else { continue };
+        let back = file(back, blobs, cwd, ground);
+        if let Some(second) = more.first().filter(|second| is_move(first, second))
+            && let Some(made) = of(second).map(|made| file(made, blobs, cwd, ground))
+            && (&back.fate, &made.fate) == (&Fate::Ready, &Fate::Ready)
+        {
+            let path = format!("{} → {}", made.path, back.path);
+            shown.push(FileBack { path, kind: FileKind::Moved, added: 0, removed: 0, fate: Fate::Ready });
+            rest = &more[1..];
+            continue;
+        }
+        shown.push(back);
+    }
+    shown
+}
+
+/// Whether two changes are a file that left one place and the same file at another.
+fn is_move(from: &FileChange, to: &FileChange) -> bool {
+    from.after.hash.is_none()
+        && to.before.hash.is_none()
+        && from.before.has_bytes()
+        && from.before.hash == to.after.hash
+}

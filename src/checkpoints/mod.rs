@@ -1,0 +1,47 @@
+//! Workspaces as they were: what is known of a folder before a command runs in it, so that what the command changed can be
+//! told, and undone. Works without version control and never touches it.
+//!
+//! A workspace is looked at once, in the background (`baseline`): bytes are kept by hash, among those that file tools keep.
+//! From then on a watch (`watch`) says what to look at again, and around a command only that is looked at (`workspace`).
+
+mod baseline;
+mod entry;
+mod known;
+mod leave_out;
+mod named;
+mod state;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod workspace;
+
+pub use named::{NO_SESSION, Named, NamedError, Shelf};
+pub use state::{FoundChange, Recorded};
+pub use workspace::{Mark, Settings, Workspace};
+
+use crate::lock::lock;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+/// The workspaces that sessions work in: one for each folder, as long as a session holds it. A folder has one state, whoever
+/// looks at it.
+#[derive(Clone, Default)]
+pub struct Checkpoints {
+    open: Arc<Mutex<HashMap<PathBuf, Weak<Workspace>>>>,
+}
+
+impl Checkpoints {
+    /// The workspace of a folder; nothing of it is looked at yet.
+    pub fn of(&self, root: &Path, settings: Settings) -> Arc<Workspace> {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let mut open = lock(&self.open);
+        open.retain(|_, workspace| workspace.strong_count() > 0);
+        if let Some(known) = open.get(&root).and_then(Weak::upgrade) {
+            return known;
+        }
+        let workspace = Arc::new(Workspace::new(root.clone(), settings));
+        open.insert(root, Arc::downgrade(&workspace));
+        workspace
+    }
+}

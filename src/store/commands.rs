@@ -1,0 +1,108 @@
+//! Commands of a session and what each changed: written down when one has ended, to be undone one at a time.
+
+use super::error::StoreError;
+use super::rewind::{changes_of, read, record, settled};
+use super::{FileChange, Store, sessions};
+use crate::protocol::{ItemId, SessionId};
+use rusqlite::{Connection, Row, Transaction};
+
+/// Commands that are listed at most.
+const LISTED: i64 = 500;
+
+/// A command that ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Command {
+    /// Given by the store.
+    pub key: i64,
+    pub turn: u32,
+    /// When it began, in milliseconds since the epoch.
+    pub at: i64,
+    /// The tool call.
+    pub call: String,
+    pub line: String,
+    /// What of it can't be undone, in words.
+    pub gaps: Vec<String>,
+    /// Files that it changed, and how many of these changes are in effect.
+    pub files: u64,
+    pub standing: u64,
+}
+
+fn insert(tx: &Transaction<'_>, key: i64, command: &Command, changes: Vec<FileChange>) -> rusqlite::Result<i64> {
+    let gaps = serde_json::to_string(&command.gaps).unwrap_or_else(|_| "[]".into());
+    tx.execute(
+        "INSERT INTO commands (session, turn, at, call, line, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        (key, command.turn, command.at, &command.call, &command.line, gaps),
+    )?;
+    let number = tx.last_insert_rowid();
+    let changes: Vec<FileChange> =
+        changes.into_iter().map(|change| FileChange { command: Some(number), ..change }).collect();
+    record(tx, key, &changes)?;
+    Ok(number)
+}
+
+fn list(conn: &Connection, key: i64, from: u32) -> rusqlite::Result<Vec<Command>> {
+    let sql = "SELECT key, turn, at, call, line, gaps,
+                 (SELECT count(*) FROM changes WHERE command = commands.key),
+                 (SELECT count(*) FROM changes WHERE command = commands.key AND undone = 0)
+               FROM commands WHERE session = ?1 AND turn >= ?2 ORDER BY key DESC LIMIT ?3";
+    let count = |row: &Row<'_>, column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+    let read = |row: &Row<'_>| {
+        Ok(Command {
+            key: row.get(0)?,
+            turn: row.get(1)?,
+            at: row.get(2)?,
+            call: row.get(3)?,
+            line: row.get(4)?,
+            gaps: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
+            files: count(row, 6)?,
+            standing: count(row, 7)?,
+        })
+    };
+    conn.prepare_cached(sql)?.query_map((key, from, LISTED), read)?.collect()
+}
+
+impl Store {
+    /// Writes down a command that has ended, with what it changed; returns its key.
+    pub async fn record_command(
+        &self,
+        session: &SessionId,
+        command: Command,
+        changes: Vec<FileChange>,
+    ) -> Result<i64, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            sessions::change(db, "save the file history", &session, |tx, key| insert(tx, key, &command, changes))
+        })
+        .await
+    }
+
+    /// The commands of a session from this turn on, newest first.
+    pub async fn commands(&self, session: &SessionId, from: u32) -> Result<Vec<Command>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, |conn, key| list(conn, key, from))).await
+    }
+
+    /// Leaves items out of the conversation, from the first to the last of these.
+    pub async fn leave_out(&self, session: &SessionId, first: ItemId, last: ItemId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            settled(db)?;
+            sessions::change(db, "rewind the session", &session, |tx, key| {
+                tx.execute(
+                    "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
+                     SELECT key, ?2, ?3, 1, last_item, context_from FROM sessions WHERE key = ?1",
+                    (key, super::now(), first.0),
+                )?;
+                let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id BETWEEN ?3 AND ?4 AND rewound = 0";
+                tx.execute(sql, (tx.last_insert_rowid(), key, first.0, last.0)).map(drop)
+            })
+        })
+        .await
+    }
+
+    /// What a command changed and is in effect.
+    pub async fn changes_of(&self, session: &SessionId, command: i64) -> Result<Vec<FileChange>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, |conn, key| changes_of(conn, key, command))).await
+    }
+}

@@ -1,0 +1,95 @@
+//! What commands change: told by the workspace around each, and written down when it has ended.
+
+use super::history::FileHistory;
+use crate::checkpoints::{Mark, Recorded};
+use crate::policy::redact::RedactKind;
+use crate::store::{Command, FileChange};
+use crate::text::format::plural;
+use crate::tools::spec::{Progress, ToolCtx};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the first command in a folder waits for it to be saved as it is. A large one takes longer: its first commands
+/// are recorded in part, and say so.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// A command that runs.
+pub struct CommandRecorder {
+    history: FileHistory,
+    command: Command,
+    /// `None`: nothing of it is seen, and `command.gaps` says why.
+    mark: Option<Mark>,
+}
+
+impl CommandRecorder {
+    /// A command is about to start. `place`: the other machine that it runs on. `None`: there is no session to go back in.
+    pub async fn begin(ctx: &ToolCtx, line: &str, cwd: &Path, place: Option<String>) -> Option<Self> {
+        let history = ctx.history.clone()?;
+        let mut command = Command {
+            turn: history.turn,
+            at: chrono::Utc::now().timestamp_millis(),
+            call: ctx.call_id.clone(),
+            line: line.to_owned(),
+            ..Command::default()
+        };
+        if let Some(place) = place {
+            command.gaps.push(format!("what it changed on {place}: only file tools are recorded there"));
+            return Some(Self { history, command, mark: None });
+        }
+        let (workspace, cwd) = (Arc::clone(&history.workspace), cwd.to_owned());
+        let begin = move || {
+            workspace.prepare();
+            let wait = if workspace.has_begun() { Duration::ZERO } else { WAIT };
+            let begun = workspace.ready(wait).and_then(|_| workspace.begin());
+            let cwd = cwd.canonicalize().unwrap_or(cwd);
+            (begun, !cwd.starts_with(workspace.root()), cwd, workspace.progress())
+        };
+        let (begun, is_outside, cwd, progress) = crate::tools::blocking(begin).await.ok()?;
+        if let Some(files) = progress {
+            // Lossy by contract: the next command says it again.
+            let line = format!("saving the folder for undo: {} so far", plural(files as u64, "file", "files"));
+            ctx.progress.try_send(Progress::Line(line)).ok();
+        }
+        if is_outside {
+            let root = history.workspace.root().display();
+            command.gaps.push(format!("what it changed in {}: only {root} is recorded", cwd.display()));
+        }
+        let mark = match begun {
+            Ok(mark) => Some(mark),
+            Err(why) => {
+                command.gaps.push(format!("what it changed: {why}"));
+                None
+            }
+        };
+        Some(Self { history, command, mark })
+    }
+
+    /// It has ended: what it changed is written down.
+    pub async fn end(self) {
+        let Self { history, mut command, mark } = self;
+        if let Some(secrets) = &history.secrets {
+            // With masks that name themselves, as in the conversation.
+            command.line = secrets.mask(&command.line, RedactKind::FileRead).into_owned();
+        }
+        let recorded = match mark {
+            Some(mark) => crate::tools::blocking(move || mark.end()).await.unwrap_or_default(),
+            None => Recorded::default(),
+        };
+        command.gaps.extend(recorded.gaps);
+        let changes = recorded.changes.into_iter().map(|found| FileChange {
+            turn: command.turn,
+            at: found.at,
+            call: command.call.clone(),
+            place: String::new(),
+            path: found.path,
+            before: found.before,
+            size: found.size,
+            after: found.after,
+            command: None,
+        });
+        if let Err(error) = history.store.record_command(&history.session, command.clone(), changes.collect()).await {
+            tracing::warn!("what a command changed can't be undone: {error}");
+        }
+    }
+}
