@@ -14,7 +14,7 @@ pub enum AccountError {
     #[error("cannot read {}: {why}; check its permissions", .path.display())]
     Read { path: PathBuf, why: String },
     #[error(
-        "{provider} has no sign-in; `hermes auth add {provider}` takes a key, and `accounts.{provider}` in config.yaml sets up your own server"
+        "{provider} has no sign-in; `hermes login` lists those that have one, `hermes auth add PROVIDER` takes a key, and `accounts.{provider}` in config.yaml sets up your own server"
     )]
     NoFlow { provider: String },
     #[error(

@@ -9,6 +9,7 @@ mod models;
 mod named_files;
 mod outbox;
 pub mod policy_snapshot;
+pub mod prefix;
 mod retry;
 pub mod rewind;
 pub mod runner;
@@ -20,6 +21,7 @@ pub mod trial;
 pub mod turn;
 pub mod undo;
 mod wait_clock;
+mod work;
 
 pub use handle::AgentHandle;
 pub use models::Models;

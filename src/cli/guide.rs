@@ -127,6 +127,18 @@ impl Guide<'_> {
         match offer {
             Offer::Key(provider, _) => self.model_of(provider).await.map(Some),
             Offer::Server(server) => self.use_server(server, String::new()).await.map(Some),
+            Offer::Start(idle) => {
+                if self
+                    .answers
+                    .is_yes(&format!("Run `{}`? It keeps running after Hermes exits", idle.line()), self.out)
+                    .await?
+                {
+                    writeln!(self.out, "starting {}…", idle.title())?;
+                    idle.start(&self.base.paths.home).await?;
+                }
+                // It answers now, and is among the servers.
+                Ok(None)
+            }
             Offer::OwnServer => self.own_server().await,
             Offer::UseLocal(model) => Ok(Some(here(model))),
             Offer::GetLocal(name, ..) => Ok(get::obtain(&self.base, Some(name), false, self.out).await?.map(here)),

@@ -19,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 /// How calls are written; `{{tools}}` becomes the list.
 const WORDS: &str = include_str!("../../assets/prompts/guided.md");
 
+/// Tokens of an answer at most. A longer file is written in parts.
+const MOST: u32 = 2_048;
+
 /// A model behind a grammar.
 pub struct Guided {
     inner: Arc<dyn Provider>,
@@ -85,6 +88,8 @@ fn guided(request: &Request) -> Request {
         tools: Vec::new().into(),
         messages,
         grammar: Some(grammar::of(&request.tools).into()),
+        // A grammar holds the form of a call and not its end: a text that repeats itself would never stop.
+        max_output: Some(request.max_output.unwrap_or(MOST).min(MOST)),
         ..request.clone()
     }
 }

@@ -159,7 +159,7 @@ pub fn words(ability: &Ability, provider: &str) -> Vec<String> {
         (Called::Natively, true) => {}
         (Called::Natively, false) => lines.push("gives arguments of wrong types: they are repaired".into()),
         (Called::AsText, _) => {
-            lines.push(format!("writes tool calls as text: they are recovered. {}", template(provider)))
+            lines.push(format!("writes tool calls as plain text, which Hermes reads. {}", template(provider)))
         }
         (Called::Not, _) => lines.push(format!("did not call a tool. {}", template(provider))),
     }
@@ -177,7 +177,7 @@ pub fn words(ability: &Ability, provider: &str) -> Vec<String> {
 
 fn template(provider: &str) -> &'static str {
     match provider {
-        "local" => "From now on a grammar holds its calls.",
+        "local" => "From now on they are held to the right form (a grammar).",
         "llamacpp" => "Start llama-server with --jinja, so that its chat template knows tools.",
         "ollama" => "Choose a model that `ollama show` lists with the capability tools.",
         "lmstudio" => "Choose a model that LM Studio marks as trained for tool use.",

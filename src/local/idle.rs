@@ -68,11 +68,15 @@ impl Idle {
         [&[program.as_str()], self.words].concat().join(" ")
     }
 
+    /// Host and port of its address.
+    fn place(&self) -> Option<String> {
+        let url = url::Url::parse(&self.base).ok()?;
+        Some(format!("{}:{}", url.host_str()?, url.port_or_known_default()?))
+    }
+
     fn listens(&self) -> bool {
-        let url = url::Url::parse(&self.base).ok();
-        let place = url.and_then(|url| Some((url.host_str()?.to_owned(), url.port_or_known_default()?)));
-        let Some((host, port)) = place else { return false };
-        let addresses = (host.trim_matches(['[', ']']), port).to_socket_addrs().into_iter().flatten();
+        let Some(place) = self.place() else { return false };
+        let addresses = place.to_socket_addrs().into_iter().flatten();
         addresses.into_iter().any(|address| TcpStream::connect_timeout(&address, LOOK).is_ok())
     }
 
@@ -86,6 +90,10 @@ impl Idle {
             .and_then(|()| File::create(&log).map_err(|error| WriteError::new(&log, &error)));
         let mut command = Command::new(&self.program);
         command.args(self.words).env_clear().envs(passed(&["OLLAMA_"])).current_dir(home);
+        // It must listen where it is looked for.
+        if let Some(place) = self.place().filter(|_| self.provider == "ollama") {
+            command.env("OLLAMA_HOST", place);
+        }
         let opened = opened.map_err(LocalError::Write)?;
         let daemon = Daemon::start(command, opened).map_err(|error| LocalError::Engine(error.to_string()))?;
         self.answers(&daemon, &log, &http::client()).await

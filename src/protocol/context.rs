@@ -39,6 +39,20 @@ pub enum Keep {
     Out,
 }
 
+/// A reply that was not served from the provider's cache although the request before was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixBreak {
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// The first part that differs from the request before; empty: none does.
+    pub part: String,
+    /// What changed it, where that is known.
+    pub cause: String,
+    /// Tokens from the cache, of so many.
+    pub cached: u64,
+    pub input: u64,
+}
+
 /// What a person wants to know of a request, or to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data", rename_all = "snake_case")]

@@ -223,6 +223,8 @@ fn keys(loaded: &Loaded) -> Row {
         Row::ok("model keys", found.join(", "))
     } else if !model.base_url.is_empty() || !model.api_key.is_empty() {
         Row::ok("model keys", "none in the environment; using the configured server")
+    } else if crate::llm::providers::find(&model.provider).is_some_and(|provider| provider.local) {
+        Row::ok("model keys", "none, and none needed: the model runs on this computer")
     } else {
         let remedy =
             "start hermes and paste one, export e.g. OPENROUTER_API_KEY, or run a local server (Ollama, LM Studio)";

@@ -1,6 +1,6 @@
 //! `/usage`: what was used, in figures that are true or absent.
 
-use crate::protocol::{AssistantBody, Body, Item, Usage};
+use crate::protocol::{AssistantBody, Body, Item, PrefixBreak, Usage};
 use crate::text::format::{count, dollars, percent, plural};
 use crate::text::width::pad;
 use std::fmt::Write as _;
@@ -91,6 +91,27 @@ pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
     out
 }
 
+/// What of `/usage` says why the provider's cache did not help; empty when it always did.
+pub fn breaks(breaks: &[PrefixBreak]) -> String {
+    if breaks.is_empty() {
+        return String::new();
+    }
+    let mut out = "\nWhere the cache broke\n".to_owned();
+    for one in breaks.iter().rev() {
+        let time = chrono::DateTime::from_timestamp_millis(one.at).unwrap_or_default().with_timezone(&chrono::Local);
+        let share = percent(one.cached, one.input);
+        let share = if share.is_empty() { "0 %".to_owned() } else { share };
+        let _ = writeln!(out, "  {}  {share} of {} tokens cached", time.format("%H:%M"), count(one.input));
+        let what = match (one.part.is_empty(), one.cause.is_empty()) {
+            (true, _) => one.cause.clone(),
+            (false, true) => format!("first difference: {}", one.part),
+            (false, false) => format!("first difference: {}, because {}", one.part, one.cause),
+        };
+        let _ = writeln!(out, "    {what}");
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,6 +141,23 @@ mod tests {
             [user("hello"), answer("a:one", Some(0.01)), result, answer("a:one", Some(0.02)), answer("b:two", None)];
         let item = |(at, body)| Item { id: ItemId(at as i64 + 1), at: 0, turn: 1, body };
         bodies.into_iter().enumerate().map(item).collect()
+    }
+
+    #[test]
+    fn a_broken_prefix_is_named_with_its_cause() {
+        let broken = |part: &str, cause: &str| PrefixBreak {
+            at: 0,
+            part: part.into(),
+            cause: cause.into(),
+            cached: 100,
+            input: 1_000,
+        };
+        let text = breaks(&[broken("", "it was gone"), broken("message 3 of 9", "the conversation was compacted")]);
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines[1], "    first difference: message 3 of 9, because the conversation was compacted");
+        assert!(lines[0].ends_with("10 % of 1,000 tokens cached"), "{text}");
+        assert_eq!(lines[3], "    it was gone");
+        assert_eq!(breaks(&[]), "");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::Context;
 use super::loads::Facts;
+use crate::agent::prefix::PREFIX_BREAKS;
 use crate::app::effect::Report;
 use crate::app::msg::LoadReply;
-use crate::protocol::{Item, ItemId, SessionId};
+use crate::protocol::{Item, PrefixBreak, SessionId};
 use crate::report::sessions::export_text;
 use crate::report::{approvals, doctor, figures, keys};
 use std::time::{Duration, Instant};
@@ -65,21 +66,26 @@ fn hide_keys(text: &str) -> String {
 }
 
 /// What the store knows of the open session; `None` when nothing is kept yet.
-async fn session_items(facts: &Facts) -> Option<(ItemId, Option<usize>, Vec<Item>)> {
-    let id = &facts.session.as_ref()?.id;
-    let about = facts.store.about(id).await.ok()?;
-    let prompt = facts.store.prompt(id).await.ok().flatten().map(|prompt| prompt.len());
-    let items = facts.store.all_items(id).await.ok()?;
-    Some((about.context_from, prompt, items))
+async fn session_items(facts: &Facts) -> Option<Vec<Item>> {
+    facts.store.all_items(&facts.session.as_ref()?.id).await.ok()
+}
+
+/// When the provider's cache no longer held the beginning of a request of the open session.
+async fn breaks(facts: &Facts) -> Vec<PrefixBreak> {
+    let Some(session) = &facts.session else { return Vec::new() };
+    let mut known = facts.store.meta(&session.id).await.unwrap_or_default();
+    let stored = known.remove(PREFIX_BREAKS).and_then(|value| serde_json::from_value(value).ok());
+    stored.unwrap_or_default()
 }
 
 async fn usage(context: &Context, facts: &Facts) -> String {
-    let items = session_items(facts).await.map(|(_, _, items)| items).unwrap_or_default();
+    let items = session_items(facts).await.unwrap_or_default();
     let answers = match &facts.session {
         Some(session) => facts.store.answers(&session.id).await.unwrap_or_default(),
         None => Vec::new(),
     };
     let mut out = figures::usage(&items, &answers, &facts.meter.total);
+    out.push_str(&figures::breaks(&breaks(facts).await));
     let loaded = super::loads::fresh(context);
     let keys = match context.engine.services().accounts.status(&loaded) {
         Ok(all) => keys::text(&all),

@@ -64,6 +64,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
     ("read_file", r#"{"path":".env"}"#, Gated::Path),
     ("restore", r#"{"name":"before"}"#, Gated::Path),
     ("search_files", r#"{"pattern":"x","file_glob":"id_rsa"}"#, Gated::Path),
+    ("session_search", r#"{"query": "x"}"#, Gated::Own),
     ("terminal", r#"{"command":"rm -rf build"}"#, Gated::Line),
     ("todo", "{}", Gated::Own),
     ("tool_call", r#"{"name":"terminal","arguments":{"command":"rm -rf build"}}"#, Gated::Line),
@@ -294,7 +295,7 @@ fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
     };
     for (name, args, gated) in TOOLS {
         // The agent's own tools are planned in a conversation only.
-        if matches!(*name, "clarify" | "restore" | "todo") {
+        if matches!(*name, "clarify" | "restore" | "session_search" | "todo") {
             assert!(judged(name, args).contains("conversation"), "{name}");
             continue;
         }

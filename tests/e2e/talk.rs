@@ -56,7 +56,8 @@ fn a_window_is_listed_asked_answered_and_brought_to_the_front() {
     let found = std::fs::read_dir(&run).unwrap().flatten().map(|entry| entry.path());
     let socket = found.into_iter().find(|path| path.extension().is_some_and(|e| e == "sock")).unwrap();
     let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
-    stream.write_all(b"{\"version\":1,\"request\":{\"type\":\"status\"}}\n").unwrap();
+    let call = format!("{{\"version\":{},\"request\":{{\"type\":\"status\"}}}}\n", hermes::protocol::VERSION);
+    stream.write_all(call.as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let mut reply = String::new();
     stream.read_to_string(&mut reply).unwrap();

@@ -5,9 +5,11 @@ use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
 use crate::agent::guard::Round;
 use crate::agent::named_files;
+use crate::agent::prefix::{PREFIX_BREAKS, Prefix};
 use crate::agent::retry::Failure;
 use crate::agent::stream_redactor::StreamRedactor;
 use crate::agent::turn::{Action, Input, Said};
+use crate::agent::work::Work;
 use crate::llm::{Reply, Request};
 use crate::lock::lock;
 use crate::protocol::{
@@ -266,6 +268,7 @@ impl Runner {
             grammar: None,
             cache_key: self.session.id.0.clone(),
         };
+        self.session.prefix.sends(Prefix::of(&request, self.session.model_name()));
         self.requested(step);
         let cancel = CancellationToken::new();
         let (sink, deltas) = mpsc::channel(64);
@@ -306,6 +309,12 @@ impl Runner {
         self.answered_request(&result);
         let input = match result {
             Ok(mut reply) => {
+                if let Some(usage) = reply.usage
+                    && self.session.prefix.answered(usage, crate::agent::now())
+                    && let Ok(breaks) = serde_json::to_value(&self.session.prefix.breaks)
+                {
+                    self.keep(PREFIX_BREAKS, breaks).await;
+                }
                 let known = self.deps.dispatch.registry().snapshot();
                 reply.calls.iter_mut().for_each(|call| {
                     // The model reads its call as ours from then on, and learns the name.
@@ -379,7 +388,12 @@ impl Runner {
         let duration_ms = worked.as_millis().try_into().unwrap_or(u64::MAX);
         let outcome = TurnOutcome { turn: self.session.turn, end: end.clone(), steps, duration_ms };
         if steps > 0 {
-            self.append(Body::Note { kind: NoteKind::TurnEnd, text: outcome.line() }).await;
+            let of_turn = self.session.context.items().iter().rev().take_while(|item| item.turn == outcome.turn);
+            let items: Vec<&Item> = of_turn.collect();
+            let work = Work::of(items.into_iter().rev()).line();
+            let parts = [outcome.line(), work].into_iter().filter(|part| !part.is_empty());
+            let text = parts.collect::<Vec<_>>().join(" · ");
+            self.append(Body::Note { kind: NoteKind::TurnEnd, text }).await;
         }
         self.keep_folder().await;
         self.sync().await;

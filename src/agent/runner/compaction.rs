@@ -296,7 +296,9 @@ impl Runner {
             self.notice(Level::Info, "not compacted: a summary would not be shorter than what it stands for").await;
             return false;
         }
+        let told = format!("{}; /compact show, edit or undo", summary.line());
         self.put_summary(summary).await;
+        self.notice(Level::Info, told).await;
         true
     }
 
@@ -329,6 +331,7 @@ impl Runner {
 
     async fn put_summary(&mut self, summary: SummaryBody) {
         self.append(Body::Summary(Box::new(summary))).await;
+        self.session.prefix.changed("the conversation was compacted");
         self.session.forget_reads();
         self.sync().await;
     }

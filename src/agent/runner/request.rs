@@ -141,6 +141,7 @@ impl Runner {
             // Prompt and tools stay as they are: the items have what is left.
             let fixed = self.session.fixed() + more;
             if self.session.context.prune(limit.saturating_sub(fixed).max(limit / 4)) {
+                self.session.prefix.changed("old results were shortened");
                 self.session.forget_reads();
                 self.session.counted = None;
                 self.notice(Level::Info, "shortened old tool results to make room").await;
@@ -186,6 +187,7 @@ impl Runner {
         self.session.counted = None;
         self.session.forget_reads();
         if self.session.context.prune(now.saturating_mul(2) / 3) {
+            self.session.prefix.changed("old results were shortened");
             return Some(true);
         }
         if let Some(compacting) = &mut self.compacting {

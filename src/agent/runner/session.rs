@@ -4,6 +4,7 @@ use super::{Deps, SessionSpec};
 use crate::agent::compaction::{History, limit};
 use crate::agent::context::Context;
 use crate::agent::models::{Models, Profile};
+use crate::agent::prefix::PrefixWatch;
 use crate::backends::Backends;
 use crate::checkpoints::Workspace;
 use crate::config::CompressionConfig;
@@ -51,6 +52,8 @@ pub struct Session {
     pub(super) kept: Option<super::tools::Kept>,
     /// Tools that can be searched for, by toolset, as the model knows them.
     pub searched: BTreeMap<String, usize>,
+    /// Why the provider's cache no longer held the beginning of a request.
+    pub prefix: PrefixWatch,
     /// What was compacted, and what came of it.
     pub compactions: History,
     /// A row in the store exists.
@@ -108,6 +111,7 @@ impl Session {
             tools_are_old: false,
             kept: None,
             searched: BTreeMap::new(),
+            prefix: PrefixWatch::default(),
             compactions: History::default(),
             branch: None,
             created: false,
@@ -162,6 +166,7 @@ impl Session {
     /// Takes what the person decided about entries: what the next request holds is estimated.
     pub fn choose(&mut self, kept: BTreeMap<ItemId, Keep>) {
         self.context.keep(kept);
+        self.prefix.changed("you pinned, shortened or left out an entry");
         self.counted = None;
         self.forget_reads();
     }
@@ -260,6 +265,7 @@ impl Session {
             Body::User { .. } | Body::Tool(_) | Body::Note { .. } => None,
         });
         self.counted = last;
+        self.prefix.changed("the conversation was rewound");
         self.context.replace(items);
     }
 

@@ -38,6 +38,9 @@ pub fn read(model: &mut Model, out: &mut Vec<Effect>, edit: Option<ItemId>, summ
 fn diff(summary: &SummaryBody, left: &[LeftOut]) -> Vec<Line> {
     let line = |text: String, role, ground| Line { spans: vec![Span::new(text, role)], ground };
     let mut lines = vec![line(summary.line(), Role::Dim, Ground::Base), Line::default()];
+    let text = summary.text.lines().map(|text| line(format!("+ {text}"), Role::Added, Ground::Added));
+    lines.extend(text);
+    lines.push(Line::default());
     for LeftOut { who, text } in left {
         lines.push(line(format!("- {}{text}", who.before()), Role::Removed, Ground::Removed));
     }
@@ -45,9 +48,6 @@ fn diff(summary: &SummaryBody, left: &[LeftOut]) -> Vec<Line> {
     if more > 0 {
         lines.push(line(format!("  {more} more"), Role::Dim, Ground::Base));
     }
-    lines.push(Line::default());
-    let summary = summary.text.lines().map(|text| line(format!("+ {text}"), Role::Added, Ground::Added));
-    lines.extend(summary);
     lines
 }
 
@@ -102,11 +102,11 @@ mod tests {
         let expected = [
             "compacted 3 entries · 9,000 → 1,000 tokens · an extract",
             "",
-            "- you: #1 do it",
-            "  2 more",
-            "",
             "+ ## Goal",
             "+ all of it",
+            "",
+            "- you: #1 do it",
+            "  2 more",
         ];
         assert_eq!(lines, expected);
     }

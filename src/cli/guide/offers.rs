@@ -8,8 +8,10 @@ use crate::llm::providers;
 use crate::llm::ready::ways;
 use crate::local::Local;
 use crate::local::engine::Missing;
+use crate::local::idle::{self, Idle};
 use crate::text::format::{self, plural};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// A way to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub enum Offer {
     /// A provider with a key or a login, and where that comes from.
     Key(String, String),
     Server(LocalServer),
+    /// One that is installed and does not run.
+    Start(Idle),
     /// A server that the person gives the address of.
     OwnServer,
     /// A model that is here.
@@ -47,6 +51,9 @@ impl Offer {
                 let label = if kind.is_empty() { "A server" } else { kind };
                 (ways::SERVER, label.to_owned(), format!("{models} · {}", server.base_url))
             }
+            Self::Start(idle) => {
+                (ways::SERVER, format!("Start {}", idle.title()), format!("installed, not running: {}", idle.line()))
+            }
             Self::OwnServer => (ways::SERVER, "My own server…".into(), "an address, and a key if needed".into()),
             Self::UseLocal(name) => (ways::LOCAL, format!("Use {name}"), "on this computer".into()),
             Self::GetLocal(_, title, takes) => (ways::LOCAL, format!("Get {title}"), takes.clone()),
@@ -74,13 +81,16 @@ pub async fn look(base: &Base, accounts: &Accounts) -> anyhow::Result<Vec<Offer>
         .map(|flow| Offer::SignIn(flow.name().to_owned(), flow.title(), flow.is_by_browser()))
         .collect();
     let local = of(&base.loaded, &base.paths);
-    let looks = tokio::task::spawn_blocking(move || on_this_computer(&local));
+    let loaded = Arc::clone(&base.loaded);
+    let looks = tokio::task::spawn_blocking(move || (on_this_computer(&local), idle::idle(&loaded)));
     let (servers, here) = tokio::join!(choose::servers(&base.loaded), looks);
     let keys = keys.into_iter().map(|(provider, from)| Offer::Key(provider, from));
     let servers = servers.into_iter().map(Offer::Server);
     let mut all: Vec<Offer> = keys.chain(servers).collect();
+    let (here, idle) = here?;
+    all.extend(idle.into_iter().map(Offer::Start));
     all.push(Offer::OwnServer);
-    all.extend(here?);
+    all.extend(here);
     all.extend(sign_ins);
     all.push(Offer::PasteKey);
     Ok(all)

@@ -235,6 +235,11 @@ mod tests {
         let (record, found) = Files::new(home.path(), "m").read().unwrap();
         assert_eq!((record.port, found.pid()), (1, daemon.pid()));
         assert!(files.end().unwrap() && !files.end().unwrap());
+        // Its parent hears of the end a moment later.
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while daemon.is_alive() && std::time::Instant::now() < until {
+            std::thread::yield_now();
+        }
         assert!(!daemon.is_alive());
     }
 }

@@ -30,10 +30,15 @@ impl Origin {
         let known = |one: Option<u64>, other: Option<u64>| one.zip(other).is_none_or(|(one, other)| one == other);
         let same = match (&wanted.sha256, &self.sha256) {
             (Some(hash), known) => known.as_ref() == Some(hash),
-            (None, _) => wanted.from.contains(&self.url) && !self.etag.is_empty(),
+            (None, _) => wanted.from.contains(&self.url) && is_strong(&self.etag),
         };
         same && known(self.bytes, wanted.bytes)
     }
+}
+
+/// Whether a tag stands for the same bytes: a weak one means only that they say the same.
+fn is_strong(etag: &str) -> bool {
+    !etag.is_empty() && !etag.starts_with("W/")
 }
 
 /// What came so far. Locked, so that one process writes it.
