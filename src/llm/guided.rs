@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 const WORDS: &str = include_str!("../../assets/prompts/guided.md");
 
 /// Tokens of an answer at most. A longer file is written in parts.
-const MOST: u32 = 2_048;
+const MOST: u32 = 1_024;
 
 /// A model behind a grammar.
 pub struct Guided {

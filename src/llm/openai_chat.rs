@@ -39,9 +39,6 @@ struct Body<'a> {
     enable_thinking: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     grammar: Option<&'a str>,
-    /// With a grammar only: a small model that guesses at calls repeats itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -143,7 +140,6 @@ pub(super) fn body(endpoint: &Endpoint, info: &ModelInfo, request: &Request) -> 
         thinking: None,
         enable_thinking: None,
         grammar: request.grammar.as_deref(),
-        temperature: request.grammar.as_ref().map(|_| 0.0),
         prompt_cache_key: Some(request.cache_key.as_str()).filter(|key| quirks.cache_key && !key.is_empty()),
         tools: request.tools.iter().map(|one| tool(one, quirks.schemas(&info.id))).collect(),
         messages,

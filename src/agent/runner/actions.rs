@@ -193,10 +193,10 @@ impl Runner {
         }
         self.tell_trouble().await;
         self.session.next_item = item.id.0 + 1;
-        if let Body::Assistant(body) = &item.body {
-            if !body.text.trim().is_empty() {
-                self.handle.says(&body.text);
-            }
+        if let Body::Assistant(body) = &item.body
+            && !body.text.trim().is_empty()
+        {
+            self.handle.says(&body.text);
         }
         self.session.saw(&item);
         self.session.context.push(item.clone());

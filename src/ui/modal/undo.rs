@@ -41,7 +41,11 @@ pub fn draw(
         (hint::here(model, Action::Close), ""),
     ]);
     let frame = Frame { title: "Undo a command", note: &note, foot: &foot, ..Frame::default() };
-    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(110), area.height.saturating_sub(5));
+    let columns = area.width.saturating_sub(14).min(110);
+    // As tall as what it holds; the head takes three rows, and one stays free below.
+    let held = state.preview.as_ref().map_or(1, |preview| lines(preview, usize::from(columns)).len());
+    let rows = u16::try_from(held + 4).unwrap_or(u16::MAX).clamp(10, area.height.saturating_sub(5).max(10));
+    let place = frame.draw(paint, area, columns, rows);
     let Some(point) = state.point() else {
         paint.put(place.x, place.y, 1, live::spinner(model.now), paint.role(Role::Dim));
         return None;
