@@ -250,9 +250,12 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<b
 }
 
 fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> {
-    // The newest of all: an older one is no longer reached once something was said after a newer one.
-    let sql = "SELECT r.key, r.item, r.conversation, r.command FROM rewinds r JOIN sessions s ON s.key = r.session
-               WHERE r.session = ?1 AND (r.last_item = s.last_item OR r.command IS NOT NULL) ORDER BY r.key DESC LIMIT 1";
+    // A summary says nothing: it may come between. The newest of all: an older one is no longer reached once something was
+    // said after a newer one.
+    let sql = "SELECT r.key, r.item, r.conversation, r.command FROM rewinds r
+               WHERE r.session = ?1 AND (r.command IS NOT NULL OR NOT EXISTS (
+                 SELECT 1 FROM items i WHERE i.session = r.session AND i.id > r.last_item AND i.role <> 'summary'))
+               ORDER BY r.key DESC LIMIT 1";
     let read = |row: &Row<'_>| {
         let (key, item) = (row.get(0)?, ItemId(row.get(1)?));
         Ok(Rewind { key, item, conversation: row.get(2)?, files: Vec::new(), command: row.get(3)? })

@@ -52,6 +52,26 @@ async fn counts(store: &Store) -> Vec<(i64, u64)> {
 }
 
 #[test]
+fn a_summary_between_takes_no_redo_away() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        assert!(store.rewind(&one, to(3, true, &[])).await.expect("rewinds"));
+        let summary =
+            crate::protocol::SummaryBody { text: "s".into(), from: ItemId(1), to: ItemId(2), ..Default::default() };
+        store.append(&one, vec![at(7, 2, Body::Summary(Box::new(summary)))]).await.expect("kept");
+        let last = store.last_rewind(&one).await.expect("looks").expect("can be redone");
+        store.redo(&one, last.key).await.expect("redone");
+        assert_eq!(visible(&store).await, [1, 2, 3, 4, 5, 6, 7]);
+        assert!(store.rewind(&one, to(3, true, &[])).await.expect("rewinds"));
+        store.append(&one, vec![at(8, 2, user("something else"))]).await.expect("kept");
+        assert!(store.last_rewind(&one).await.expect("looks").is_none());
+    });
+}
+
+#[test]
 fn what_is_left_out_is_kept_found_and_comes_back() {
     let home = home();
     run(async {
