@@ -206,13 +206,14 @@ impl Runner {
         };
         match provider {
             Some(provider) => {
-                let writers = provider.model().context.unwrap_or(ASSUMED_WINDOW);
+                // Of the session's model a server on this machine may have told more.
+                let writers = provider.model().context.or(self.session.window).unwrap_or(ASSUMED_WINDOW);
                 let budget = compaction::budget(stands_for, window.min(writers));
                 let taken = u64::from(budget) * 2 + AROUND + crate::text::tokens::of(known.len());
                 let room = usize::try_from(writers.saturating_sub(taken) * CHARS_PER_TOKEN).unwrap_or(usize::MAX);
                 let pieces = transcript::pieces(&items, middle.from, middle.to, room.max(LEAST_PIECE));
                 let seconds = self.deps.loaded.config.auxiliary.compression.timeout.unwrap_or(PATIENCE);
-                let patience = Duration::from_secs_f64(seconds);
+                let patience = Duration::from_secs_f64(seconds.clamp(0.1, 86_400.0));
                 let order = Order { pieces, known: known.clone(), focus: focus.clone(), budget, patience };
                 let stop = cancel.clone();
                 tokio::spawn(async move {
