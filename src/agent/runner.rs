@@ -15,6 +15,7 @@ mod policy;
 mod request;
 mod resume;
 mod rewind;
+mod saving;
 mod session;
 #[cfg(test)]
 mod tests;

@@ -27,9 +27,6 @@ pub struct Filter {
     pub session: Option<SessionId>,
 }
 
-/// The words that narrow a search, for help and errors.
-pub const WORDS: &str = "role: tool: model: on: in: branch: since: before: has:edits";
-
 impl Filter {
     /// Only this folder, or all.
     pub fn here(folder: Option<&str>) -> Self {

@@ -36,7 +36,7 @@ fn title(meter: &Meter) -> String {
     match meter.window.filter(|window| *window > 0) {
         Some(window) => {
             let share = percent(meter.context, window);
-            format!("Next request: {used} of {} tokens · {share}", count(window))
+            format!("Next request: {share} · {used} of {} tokens", count(window))
         }
         None => format!("Next request: {used} tokens; set model.context_length to see the share"),
     }
@@ -136,7 +136,7 @@ mod tests {
     fn what_fills_the_window_is_listed_with_its_share() {
         let model = shown();
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
-        assert_eq!(picker.title, "Next request: 12,345 of 200,000 tokens · 6 %");
+        assert_eq!(picker.title, "Next request: 6 % · 12,345 of 200,000 tokens");
         let rows: Vec<String> =
             picker.items.iter().map(|item| format!("{} | {} | {}", item.label, item.detail, item.hint)).collect();
         let expected = [
