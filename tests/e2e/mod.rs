@@ -5,6 +5,7 @@ mod approvals;
 mod bad_days;
 mod coming_back;
 mod commands;
+mod compaction;
 mod disks;
 mod doors;
 mod echoes;
