@@ -1,12 +1,18 @@
 //! Full-text search over what was said and done: hits, and sessions by their best hit.
 
-use super::db::Db;
-use super::error::{StoreError, is_damage};
-use super::filter::Filter;
-use super::query::{self, Substrings};
-use super::sessions::{self, like_escaped};
-use super::{SearchHit, SessionRow, index};
+pub mod filter;
+pub(super) mod index;
+pub(super) mod query;
+
+pub use query::sanitize_query;
+
 use crate::protocol::ItemId;
+use crate::store::db::Db;
+use crate::store::error::{StoreError, is_damage};
+use crate::store::sessions::{self, like_escaped};
+use crate::store::{SearchHit, SessionRow};
+use filter::Filter;
+use query::Substrings;
 use rusqlite::{Connection, ToSql};
 use std::collections::HashSet;
 
@@ -46,7 +52,12 @@ impl Ask {
 }
 
 /// Hits, best first; newest first where substrings are scanned for.
-pub(super) fn hits(db: &mut Db, query: &str, filter: &Filter, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+pub(in crate::store) fn hits(
+    db: &mut Db,
+    query: &str,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Vec<SearchHit>, StoreError> {
     let find = |conn: &Connection, ask: &Ask| {
         let found = find(conn, ask, filter, limit)?;
         found.into_iter().map(|hit| with_session(conn, ask, hit)).collect()
@@ -56,7 +67,12 @@ pub(super) fn hits(db: &mut Db, query: &str, filter: &Filter, limit: usize) -> R
 
 /// Sessions whose name holds the query, then those with hits, each with its best one as the snippet. Words like `role:tool`
 /// narrow it.
-pub(super) fn list(db: &mut Db, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
+pub(in crate::store) fn list(
+    db: &mut Db,
+    query: &str,
+    here: Option<&str>,
+    limit: usize,
+) -> Result<Vec<SessionRow>, StoreError> {
     let (query, filter) = Filter::read(query, here);
     let trimmed = query.trim();
     if trimmed.is_empty() {

@@ -1,14 +1,14 @@
 //! The full-text indexes follow the items: an append stays cheap, and whoever searches waits for the rest.
 
-use super::db::Db;
-use super::error::{StoreError, is_damage};
+use crate::store::db::{self, Db};
+use crate::store::error::{StoreError, is_damage};
 use rusqlite::Transaction;
 
 /// Both indexes, with the view that each takes its text from.
 const INDEXES: [(&str, &str); 2] = [("item_words", "item_text"), ("item_trigrams", "item_text_cjk")];
 
 /// Indexes up to `batch` items that are not indexed yet; `true` when more are left.
-pub(super) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
+pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
     let pending = "SELECT coalesce((SELECT max(key) FROM items), 0) > (SELECT value FROM state WHERE name = 'indexed')";
     let ask = |conn: &rusqlite::Connection| conn.prepare_cached(pending)?.query_row([], |row| row.get::<_, bool>(0));
     if !db.read("look for items to index", ask)? {
@@ -28,21 +28,21 @@ pub(super) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
         tx.prepare_cached("UPDATE state SET value = ?1 WHERE name = 'indexed'")?.execute([upto])?;
         ask(tx)
     };
-    match super::db::immediate(&mut db.conn, step) {
+    match db::immediate(&mut db.conn, step) {
         Err(error) if is_damage(&error) => rebuild(db).map(|()| false),
         done => done.map_err(|error| db.fault("index the items", &error)),
     }
 }
 
 /// Indexes everything that is left.
-pub(super) fn catch_up(db: &mut Db) -> Result<(), StoreError> {
+pub(in crate::store) fn catch_up(db: &mut Db) -> Result<(), StoreError> {
     while follow(db, 512)? {}
     db.unindexed = false;
     Ok(())
 }
 
 /// Makes both indexes anew from the items.
-pub(super) fn rebuild(db: &mut Db) -> Result<(), StoreError> {
+pub(in crate::store) fn rebuild(db: &mut Db) -> Result<(), StoreError> {
     // FTS5's own `rebuild` can't read the views: it knows no `json_each`.
     db.write("rebuild the search index", |tx| {
         for (index, view) in INDEXES {
@@ -55,7 +55,7 @@ pub(super) fn rebuild(db: &mut Db) -> Result<(), StoreError> {
 }
 
 /// Whether both indexes agree with the items.
-pub(super) fn is_sound(db: &mut Db) -> bool {
+pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     let check = |tx: &Transaction<'_>| {
         for (index, _) in INDEXES {
             tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('integrity-check')"), [])?;
@@ -70,7 +70,7 @@ fn indexed(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
 }
 
 /// Takes a session's items out of the indexes, before they are deleted.
-pub(super) fn forget(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+pub(in crate::store) fn forget(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let done = indexed(tx)?;
     for (index, view) in INDEXES {
         tx.execute(
@@ -85,7 +85,7 @@ pub(super) fn forget(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()>
 }
 
 /// After a deletion: SQLite gives the highest keys out again, and then they must count as not indexed.
-pub(super) fn clamp(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+pub(in crate::store) fn clamp(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     tx.execute(
         "UPDATE state SET value = min(value, coalesce((SELECT max(key) FROM items), 0)) WHERE name = 'indexed'",
         [],

@@ -75,14 +75,14 @@ impl Filter {
     }
 
     /// Conditions over `sessions s` and `items i`, with the values of their numbered places from `first` on.
-    pub(super) fn conditions(&self, first: usize) -> (String, Vec<Box<dyn rusqlite::ToSql>>) {
+    pub(in crate::store) fn conditions(&self, first: usize) -> (String, Vec<Box<dyn rusqlite::ToSql>>) {
         let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
         let mut tests: Vec<String> = Vec::new();
         let mut test = |sql: &str, value: Box<dyn rusqlite::ToSql>| {
             tests.push(sql.replace("?", &format!("?{}", first + values.len())));
             values.push(value);
         };
-        let part = |text: &str| Box::new(format!("%{}%", super::sessions::like_escaped(text)));
+        let part = |text: &str| Box::new(format!("%{}%", crate::store::sessions::like_escaped(text)));
         if let Some(here) = &self.here {
             test("s.cwd = ?", Box::new(here.clone()));
         }
