@@ -171,7 +171,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
 
 pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
     match reply {
-        StoreReply::Sessions { query, rows } => sessions::listed(model, out, &query, rows),
+        StoreReply::Sessions { query, rows, of } => sessions::listed(model, out, &query, rows, of),
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),

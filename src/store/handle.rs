@@ -5,8 +5,8 @@ use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
 use super::{
-    Imported, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats, StoreJob,
-    StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
+    Imported, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats,
+    StoreJob, StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
 };
 use crate::protocol::{Item, ItemId, SessionId};
 use std::collections::BTreeMap;
@@ -272,19 +272,24 @@ impl Store {
             if query.trim().is_empty() {
                 return db.read("list sessions", |conn| sessions::list(conn, here.as_deref(), limit));
             }
-            search::list(db, &query, here.as_deref(), limit)
+            Ok(search::list(db, &query, here.as_deref(), limit)?.rows)
         })
         .await
     }
 
     /// Hits in what was said and done, best first; words like `role:tool` narrow it ([`Filter::read`]).
-    pub async fn search(&self, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+    pub async fn search(
+        &self,
+        query: &str,
+        here: Option<&str>,
+        limit: usize,
+    ) -> Result<Matches<SearchHit>, StoreError> {
         let (query, filter) = Filter::read(query, here);
         self.hits(&query, filter, limit).await
     }
 
     /// Hits that a filter holds for, best first.
-    pub async fn hits(&self, query: &str, filter: Filter, limit: usize) -> Result<Vec<SearchHit>, StoreError> {
+    pub async fn hits(&self, query: &str, filter: Filter, limit: usize) -> Result<Matches<SearchHit>, StoreError> {
         let query = query.to_owned();
         self.ask(move |db| search::hits(db, &query, &filter, limit)).await
     }

@@ -22,12 +22,14 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
     Ok(match job {
         StoreJob::ListSessions { query, here, limit } => {
             let here = here.as_deref();
-            let rows = if query.trim().is_empty() {
-                db.read("list sessions", |conn| sessions::list(conn, here, limit))?
+            let (rows, of) = if query.trim().is_empty() {
+                (db.read("list sessions", |conn| sessions::list(conn, here, limit))?, None)
             } else {
-                search::list(db, &query, here, limit)?
+                let found = search::list(db, &query, here, limit)?;
+                let of = found.bound();
+                (found.rows, of)
             };
-            Some(StoreReply::Sessions { query, rows })
+            Some(StoreReply::Sessions { query, rows, of })
         }
         StoreJob::Preview { session, hit } => {
             let before = hit.map_or(i64::MAX, |hit| hit.0.saturating_add(AFTER_HIT));

@@ -34,7 +34,7 @@ pub use commands::Command;
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
-pub use search::{filter, sanitize_query};
+pub use search::{Matches, filter, sanitize_query};
 
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
@@ -273,6 +273,8 @@ pub enum StoreReply {
     Sessions {
         query: String,
         rows: Vec<SessionRow>,
+        /// What was ranked, when that is not every match: `the newest 5,000 matches`.
+        of: Option<String>,
     },
     Preview {
         session: SessionId,

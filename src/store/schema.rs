@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0003_audit.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0004_places.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0005_checkpoints.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0006_search.sql")),
 ];
 
 /// The `user_version` that this program writes.

@@ -165,18 +165,18 @@ pub(super) fn named(
 /// Sessions that a filter holds for, newest first: the times are those of the sessions, unless entries are asked for.
 pub(super) fn fitting(conn: &Connection, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
     let about_items = filter.tool.is_some() || !filter.roles.is_empty();
-    let (conditions, more) = filter.conditions(2);
+    let conditions = filter.conditions(2);
     let fits = if about_items {
-        format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {conditions})")
+        format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {})", conditions.sql())
     } else {
-        conditions.replace("i.at >= ", "s.updated_at >= ").replace("i.at < ", "s.started_at < ")
+        conditions.sql().replace("i.at >= ", "s.updated_at >= ").replace("i.at < ", "s.started_at < ")
     };
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {fits} ORDER BY s.updated_at DESC, s.key DESC LIMIT ?1"
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut values: Vec<&dyn rusqlite::ToSql> = vec![&limit];
-    values.extend(more.iter().map(|value| value.as_ref()));
+    values.extend(conditions.values.iter().map(|value| value as &dyn rusqlite::ToSql));
     conn.prepare(&sql)?.query_map(values.as_slice(), row)?.collect()
 }
 

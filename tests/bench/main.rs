@@ -23,6 +23,7 @@ mod measures;
 mod proc;
 mod processes;
 mod sandbox;
+mod sessions;
 mod tabs;
 mod terminals;
 

@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("dispatch", crate::inside::dispatch),
     ("judge", crate::judge::judge_lines),
     ("checkpoints", crate::checkpoints::checkpoints),
+    ("sessions", crate::sessions::sessions),
     ("search", crate::files::search),
     ("patch", crate::files::patch),
     ("terminals", crate::terminals::terminals),

@@ -358,6 +358,8 @@ pub struct SessionBrowser {
     /// Cursor in the query, in characters.
     pub cursor: usize,
     pub rows: Vec<SessionRow>,
+    /// What was ranked, when that is not every match.
+    pub of: Option<String>,
     pub selected: usize,
     /// The end of the selected session, or what stands around a hit.
     pub preview: Vec<Line>,

@@ -167,7 +167,7 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// A list came.
-pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>) {
+pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>, of: Option<String>) {
     let Some(browser) = browser(model) else { return };
     if browser.query != query {
         return;
@@ -175,6 +175,7 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<S
     let selected = browser.rows.get(browser.selected).map(|row| row.id.clone());
     let at = rows.iter().position(|row| Some(&row.id) == selected.as_ref());
     browser.rows = rows;
+    browser.of = of;
     browser.loading = false;
     browser.selected = at.unwrap_or_default();
     preview(model, out);

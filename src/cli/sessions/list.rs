@@ -77,7 +77,9 @@ pub(super) async fn search(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
-    let hits = store.search(query, here, limit).await?;
+    let found = store.search(query, here, limit).await?;
+    let bound = found.bound();
+    let hits = found.rows;
     if json {
         let rows: Vec<Value> = hits
             .iter()
@@ -101,6 +103,9 @@ pub(super) async fn search(
         let name = one_line(row.title.as_deref().unwrap_or(&row.preview), NAME);
         writeln!(out, "{}  {}  {}  {name}", short_id(&row.id), age(hit.at, now), hit.role)?;
         writeln!(out, "    {}", one_line(row.snippet.as_deref().unwrap_or_default(), 300))?;
+    }
+    if let Some(bound) = bound {
+        writeln!(err, "ranked {bound} only: add a word, or narrow it with words like in:FOLDER or before:DATE")?;
     }
     Ok(0)
 }

@@ -2,6 +2,7 @@
 
 use crate::protocol::SessionId;
 use chrono::{Local, NaiveDate, NaiveTime, TimeZone};
+use rusqlite::types::Value;
 
 /// What hits must be. Empty fields hold for every hit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,51 +76,91 @@ impl Filter {
     }
 
     /// Conditions over `sessions s` and `items i`, with the values of their numbered places from `first` on.
-    pub(in crate::store) fn conditions(&self, first: usize) -> (String, Vec<Box<dyn rusqlite::ToSql>>) {
-        let mut values: Vec<Box<dyn rusqlite::ToSql>> = Vec::new();
-        let mut tests: Vec<String> = Vec::new();
-        let mut test = |sql: &str, value: Box<dyn rusqlite::ToSql>| {
-            tests.push(sql.replace("?", &format!("?{}", first + values.len())));
-            values.push(value);
-        };
-        let part = |text: &str| Box::new(format!("%{}%", crate::store::sessions::like_escaped(text)));
+    pub(in crate::store) fn conditions(&self, first: usize) -> Conditions {
+        let mut all = self.of_sessions(first);
+        all.and(self.of_items(first + all.values.len()));
+        all
+    }
+
+    /// Conditions over `sessions s` alone.
+    pub(in crate::store) fn of_sessions(&self, first: usize) -> Conditions {
+        let mut all = Conditions::from(first);
+        let part = |text: &str| format!("%{}%", crate::store::sessions::like_escaped(text));
         if let Some(here) = &self.here {
-            test("s.cwd = ?", Box::new(here.clone()));
+            all.test("s.cwd = ?", here.clone());
         }
         if let Some(folder) = &self.folder {
-            test("s.cwd LIKE ? ESCAPE '\\'", part(folder));
-        }
-        if !self.roles.is_empty() {
-            test("instr(?, ',' || i.role || ',')", Box::new(format!(",{},", self.roles.join(","))));
-        }
-        if let Some(since) = self.since {
-            test("i.at >= ?", Box::new(since));
-        }
-        if let Some(before) = self.before {
-            test("i.at < ?", Box::new(before));
+            all.test("s.cwd LIKE ? ESCAPE '\\'", part(folder));
         }
         if let Some(platform) = &self.platform {
-            test("s.source = ?", Box::new(platform.clone()));
+            all.test("s.source = ?", platform.clone());
         }
         if let Some(model) = &self.model {
-            test("s.model LIKE ? ESCAPE '\\'", part(model));
-        }
-        if let Some(tool) = &self.tool {
-            test("i.role = 'tool' AND json_valid(i.body) AND i.body ->> '$.name' = ?", Box::new(tool.clone()));
+            all.test("s.model LIKE ? ESCAPE '\\'", part(model));
         }
         if let Some(branch) = &self.branch {
             let sql = "EXISTS (SELECT 1 FROM session_meta m WHERE m.session = s.key AND m.name = 'branch'
                  AND m.value ->> '$' = ?)";
-            test(sql, Box::new(branch.clone()));
+            all.test(sql, branch.clone());
         }
         if let Some(session) = &self.session {
-            test("s.id = ?", Box::new(session.0.clone()));
+            all.test("s.id = ?", session.0.clone());
         }
         if self.edits {
-            tests.push("EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key AND c.undone = 0)".to_owned());
+            let sql = "EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key AND c.undone = 0)";
+            all.tests.push(sql.to_owned());
         }
-        let all = if tests.is_empty() { "1".to_owned() } else { tests.join(" AND ") };
-        (all, values)
+        all
+    }
+
+    /// Conditions over `items i` alone.
+    pub(in crate::store) fn of_items(&self, first: usize) -> Conditions {
+        let mut all = Conditions::from(first);
+        if !self.roles.is_empty() {
+            all.test("instr(?, ',' || i.role || ',')", format!(",{},", self.roles.join(",")));
+        }
+        if let Some(since) = self.since {
+            all.test("i.at >= ?", since);
+        }
+        if let Some(before) = self.before {
+            all.test("i.at < ?", before);
+        }
+        if let Some(tool) = &self.tool {
+            all.test("i.role = 'tool' AND json_valid(i.body) AND i.body ->> '$.name' = ?", tool.clone());
+        }
+        all
+    }
+}
+
+/// What a statement tests, with the values of its numbered places.
+pub(in crate::store) struct Conditions {
+    tests: Vec<String>,
+    pub values: Vec<Value>,
+    first: usize,
+}
+
+impl Conditions {
+    fn from(first: usize) -> Self {
+        Self { tests: Vec::new(), values: Vec::new(), first }
+    }
+
+    fn test(&mut self, sql: &str, value: impl Into<Value>) {
+        self.tests.push(sql.replace('?', &format!("?{}", self.first + self.values.len())));
+        self.values.push(value.into());
+    }
+
+    fn and(&mut self, more: Self) {
+        self.tests.extend(more.tests);
+        self.values.extend(more.values);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
+    /// As the condition of a statement.
+    pub fn sql(&self) -> String {
+        if self.tests.is_empty() { "1".to_owned() } else { self.tests.join(" AND ") }
     }
 }
 

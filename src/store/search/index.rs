@@ -1,11 +1,15 @@
 //! The full-text indexes follow the items: an append stays cheap, and whoever searches waits for the rest.
 
+use super::parts;
 use crate::store::db::{self, Db};
 use crate::store::error::{StoreError, is_damage};
 use rusqlite::Transaction;
 
-/// Both indexes, with the view that each takes its text from.
-const INDEXES: [(&str, &str); 2] = [("item_words", "item_text"), ("item_trigrams", "item_text_cjk")];
+/// The index of substrings: items with Chinese, Japanese or Korean characters.
+pub(super) const TRIGRAMS: &str = "item_trigrams";
+/// What the indexes take their text from.
+const WORDS_OF: &str = "item_text";
+const TRIGRAMS_OF: &str = "item_text_cjk";
 
 /// Indexes up to `batch` items that are not indexed yet; `true` when more are left.
 pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
@@ -16,11 +20,15 @@ pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreErr
     }
     let step = |tx: &Transaction<'_>| {
         let done = indexed(tx)?;
+        let part = parts::of(tx, done + 1)?;
         let upto: Option<i64> = tx
-            .prepare_cached("SELECT max(key) FROM (SELECT key FROM items WHERE key > ?1 ORDER BY key LIMIT ?2)")?
-            .query_row((done, batch), |row| row.get(0))?;
-        let Some(upto) = upto else { return Ok(false) };
-        for (index, view) in INDEXES {
+            .prepare_cached(
+                "SELECT max(key) FROM (SELECT key FROM items WHERE key > ?1 AND key < ?3 ORDER BY key LIMIT ?2)",
+            )?
+            .query_row((done, batch, part.end), |row| row.get(0))?;
+        // Without items up to where the next part begins that one goes on.
+        let upto = upto.unwrap_or(part.end - 1);
+        for (index, view) in [(part.table.as_str(), WORDS_OF), (TRIGRAMS, TRIGRAMS_OF)] {
             let sql =
                 format!("INSERT INTO {index} (rowid, text) SELECT key, text FROM {view} WHERE key > ?1 AND key <= ?2");
             tx.prepare_cached(&sql)?.execute((done, upto))?;
@@ -29,7 +37,7 @@ pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreErr
         ask(tx)
     };
     match db::immediate(&mut db.conn, step) {
-        Err(error) if is_damage(&error) => rebuild(db).map(|()| false),
+        Err(error) if is_damage(&error) => clear(db).map(|()| true),
         done => done.map_err(|error| db.fault("index the items", &error)),
     }
 }
@@ -41,23 +49,26 @@ pub(in crate::store) fn catch_up(db: &mut Db) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes both indexes anew from the items.
+/// Makes the indexes again from the items.
 pub(in crate::store) fn rebuild(db: &mut Db) -> Result<(), StoreError> {
+    clear(db)?;
+    catch_up(db)
+}
+
+fn clear(db: &mut Db) -> Result<(), StoreError> {
     // FTS5's own `rebuild` can't read the views: it knows no `json_each`.
     db.write("rebuild the search index", |tx| {
-        for (index, view) in INDEXES {
-            tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('delete-all')"), [])?;
-            tx.execute(&format!("INSERT INTO {index} (rowid, text) SELECT key, text FROM {view}"), [])?;
-        }
-        tx.execute("UPDATE state SET value = coalesce((SELECT max(key) FROM items), 0) WHERE name = 'indexed'", [])?;
-        Ok(())
+        parts::clear(tx)?;
+        tx.execute(&format!("INSERT INTO {TRIGRAMS} ({TRIGRAMS}) VALUES ('delete-all')"), [])?;
+        tx.execute("UPDATE state SET value = 0 WHERE name = 'indexed'", []).map(drop)
     })
 }
 
-/// Whether both indexes agree with the items.
+/// Whether the indexes agree with themselves.
 pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     let check = |tx: &Transaction<'_>| {
-        for (index, _) in INDEXES {
+        let words = parts::all(tx)?.into_iter().map(|part| part.table);
+        for index in words.chain([TRIGRAMS.to_owned()]) {
             tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('integrity-check')"), [])?;
         }
         Ok(())
@@ -72,16 +83,17 @@ fn indexed(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
 /// Takes a session's items out of the indexes, before they are deleted.
 pub(in crate::store) fn forget(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let done = indexed(tx)?;
-    for (index, view) in INDEXES {
-        tx.execute(
-            &format!(
-                "INSERT INTO {index} ({index}, rowid, text) SELECT 'delete', key, text FROM {view}
-                 WHERE key IN (SELECT key FROM items WHERE session = ?1 AND key <= ?2)"
-            ),
-            (session, done),
-        )?;
+    let out_of = |index: &str, view: &str, first: i64, end: i64| {
+        let sql = format!(
+            "INSERT INTO {index} ({index}, rowid, text) SELECT 'delete', key, text FROM {view}
+             WHERE key IN (SELECT key FROM items WHERE session = ?1 AND key >= ?2 AND key < ?3)"
+        );
+        tx.execute(&sql, (session, first, end.min(done.saturating_add(1))))
+    };
+    for part in parts::all(tx)? {
+        out_of(&part.table, WORDS_OF, part.first, part.end)?;
     }
-    Ok(())
+    out_of(TRIGRAMS, TRIGRAMS_OF, 0, i64::MAX).map(drop)
 }
 
 /// After a deletion: SQLite gives the highest keys out again, and then they must count as not indexed.

@@ -2,24 +2,44 @@
 
 pub mod filter;
 pub(super) mod index;
+mod parts;
 pub(super) mod query;
+mod rank;
 
 pub use query::sanitize_query;
 
 use crate::protocol::ItemId;
 use crate::store::db::Db;
 use crate::store::error::{StoreError, is_damage};
-use crate::store::sessions::{self, like_escaped};
-use crate::store::{SearchHit, SessionRow};
+use crate::store::{SearchHit, SessionRow, sessions};
 use filter::Filter;
+use parts::Part;
 use query::Substrings;
-use rusqlite::{Connection, ToSql};
-use std::collections::HashSet;
+use rusqlite::Connection;
+use std::collections::{HashMap, HashSet};
 
 /// Hits that are looked at to find the sessions of a list.
-const LIST_HITS: usize = 3000;
-/// Tokens of a snippet.
-const SNIPPET: &str = "snippet(item_words, 0, '>>>', '<<<', '…', 40)";
+const LIST_HITS: usize = 500;
+
+/// What a search found, best first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matches<T> {
+    pub rows: Vec<T>,
+    /// More entries match than are ranked: these are the best of the newest.
+    pub only_newest: bool,
+}
+
+impl<T> Matches<T> {
+    /// What was ranked, when that is not all: `the newest 5,000 matches`.
+    pub fn bound(&self) -> Option<String> {
+        let ranked = crate::text::format::count(rank::RANKED as u64);
+        self.only_newest.then(|| format!("the newest {ranked} matches"))
+    }
+
+    fn none() -> Self {
+        Self { rows: Vec::new(), only_newest: false }
+    }
+}
 
 /// A hit before its session and snippet are read.
 struct Found {
@@ -28,6 +48,12 @@ struct Found {
     item: ItemId,
     role: String,
     at: i64,
+}
+
+const FOUND: &str = "i.key, i.session, i.id, i.role, i.at";
+
+fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    Ok(Found { key: row.get(0)?, session: row.get(1)?, item: ItemId(row.get(2)?), role: row.get(3)?, at: row.get(4)? })
 }
 
 /// How the query is put to the indexes.
@@ -57,12 +83,11 @@ pub(in crate::store) fn hits(
     query: &str,
     filter: &Filter,
     limit: usize,
-) -> Result<Vec<SearchHit>, StoreError> {
-    let find = |conn: &Connection, ask: &Ask| {
-        let found = find(conn, ask, filter, limit)?;
-        found.into_iter().map(|hit| with_session(conn, ask, hit)).collect()
-    };
-    run(db, query, false, find)
+) -> Result<Matches<SearchHit>, StoreError> {
+    run(db, query, false, |conn, ask| {
+        let Matches { rows, only_newest } = find(conn, ask, filter, limit)?;
+        Ok(Matches { rows: with_sessions(conn, ask, rows)?, only_newest })
+    })
 }
 
 /// Sessions whose name holds the query, then those with hits, each with its best one as the snippet. Words like `role:tool`
@@ -72,11 +97,12 @@ pub(in crate::store) fn list(
     query: &str,
     here: Option<&str>,
     limit: usize,
-) -> Result<Vec<SessionRow>, StoreError> {
+) -> Result<Matches<SessionRow>, StoreError> {
     let (query, filter) = Filter::read(query, here);
     let trimmed = query.trim();
     if trimmed.is_empty() {
-        return db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit));
+        let rows = db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit))?;
+        return Ok(Matches { rows, only_newest: false });
     }
     let is_narrow = filter != Filter::here(here);
     let mut rows = if is_narrow {
@@ -84,33 +110,31 @@ pub(in crate::store) fn list(
     } else {
         db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?
     };
-    let found: Vec<SessionRow> = run(db, &query, true, |conn, ask| {
+    let found = run(db, &query, true, |conn, ask| {
+        let Matches { rows, only_newest } = find(conn, ask, &filter, LIST_HITS.max(limit))?;
         let mut seen = HashSet::new();
-        let mut best = Vec::new();
-        for hit in find(conn, ask, &filter, LIST_HITS.max(limit))? {
-            if best.len() < limit && seen.insert(hit.session) {
-                best.push(with_session(conn, ask, hit)?.session);
-            }
-        }
-        Ok(best)
+        let best = rows.into_iter().filter(|hit| seen.insert(hit.session)).take(limit).collect();
+        let rows = with_sessions(conn, ask, best)?.into_iter().map(|hit| hit.session).collect();
+        Ok(Matches { rows, only_newest })
     })?;
-    for row in found {
-        match rows.iter_mut().find(|named| named.id == row.id) {
+    let only_newest = found.only_newest;
+    for row in found.rows {
+        match rows.iter_mut().find(|named: &&mut SessionRow| named.id == row.id) {
             Some(named) => (named.snippet, named.hit) = (row.snippet, row.hit),
             None => rows.push(row),
         }
     }
     rows.truncate(limit);
-    Ok(rows)
+    Ok(Matches { rows, only_newest })
 }
 
 fn run<T>(
     db: &mut Db,
     query: &str,
     typed: bool,
-    find: impl Fn(&Connection, &Ask) -> rusqlite::Result<Vec<T>>,
-) -> Result<Vec<T>, StoreError> {
-    let Some(ask) = Ask::of(query, typed) else { return Ok(Vec::new()) };
+    find: impl Fn(&Connection, &Ask) -> rusqlite::Result<Matches<T>>,
+) -> Result<Matches<T>, StoreError> {
+    let Some(ask) = Ask::of(query, typed) else { return Ok(Matches::none()) };
     if let Err(error) = index::catch_up(db) {
         // A full disk must not hide what is indexed already.
         tracing::warn!(%error, "the newest items can't be searched");
@@ -125,7 +149,7 @@ fn run<T>(
         Err(_) if matches!(ask, Ask::Words(_)) => {
             let plain = query::quote_all(query);
             if plain.is_empty() {
-                return Ok(Vec::new());
+                return Ok(Matches::none());
             }
             find(&db.conn, &Ask::Words(plain)).map_err(|error| db.fault("search", &error))
         }
@@ -133,73 +157,64 @@ fn run<T>(
     }
 }
 
-fn find(conn: &Connection, ask: &Ask, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<Found>> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+fn find(conn: &Connection, ask: &Ask, filter: &Filter, limit: usize) -> rusqlite::Result<Matches<Found>> {
     match ask {
-        Ask::Words(fts) => ranked(conn, "item_words", fts, filter, limit),
-        Ask::Trigrams(fts, _) => ranked(conn, "item_trigrams", fts, filter, limit),
-        Ask::Scan(substrings) => scanned(conn, substrings, filter, limit),
+        Ask::Words(fts) => rank::best(conn, &parts::all(conn)?, fts, filter, limit),
+        Ask::Trigrams(fts, _) => {
+            let all = Part { first: 0, end: i64::MAX, table: index::TRIGRAMS.to_owned() };
+            rank::best(conn, &[all], fts, filter, limit)
+        }
+        Ask::Scan(substrings) => {
+            Ok(Matches { rows: rank::scanned(conn, substrings, filter, limit)?, only_newest: false })
+        }
     }
 }
 
-const FOUND: &str = "i.key, i.session, i.id, i.role, i.at";
-
-fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
-    Ok(Found { key: row.get(0)?, session: row.get(1)?, item: ItemId(row.get(2)?), role: row.get(3)?, at: row.get(4)? })
-}
-
-fn ranked(conn: &Connection, table: &str, fts: &str, filter: &Filter, limit: i64) -> rusqlite::Result<Vec<Found>> {
-    let (conditions, more) = filter.conditions(3);
-    // Without a filter the index itself keeps the best, and only those are joined.
-    let sql = if filter.is_empty() {
-        format!(
-            "SELECT {FOUND} FROM (SELECT rowid AS hit, rank AS score FROM {table} WHERE {table} MATCH ?1
-               ORDER BY rank LIMIT ?2) JOIN items i ON i.key = hit ORDER BY score, i.key DESC"
-        )
-    } else {
-        format!(
-            "SELECT {FOUND} FROM {table} JOIN items i ON i.key = {table}.rowid JOIN sessions s ON s.key = i.session
-             WHERE {table} MATCH ?1 AND {conditions} ORDER BY {table}.rank, i.key DESC LIMIT ?2"
-        )
+fn with_sessions(conn: &Connection, ask: &Ask, found: Vec<Found>) -> rusqlite::Result<Vec<SearchHit>> {
+    let mut snippets = match ask {
+        Ask::Words(fts) => snippets(conn, fts, &found)?,
+        Ask::Trigrams(..) | Ask::Scan(_) => HashMap::new(),
     };
-    let mut values: Vec<&dyn ToSql> = vec![&fts, &limit];
-    values.extend(more.iter().map(|value| value.as_ref()));
-    conn.prepare_cached(&sql)?.query_map(values.as_slice(), found)?.collect()
-}
-
-fn scanned(conn: &Connection, substrings: &Substrings, filter: &Filter, limit: i64) -> rusqlite::Result<Vec<Found>> {
-    let patterns: Vec<String> = substrings.words.iter().map(|word| format!("%{}%", like_escaped(word))).collect();
-    let tests: Vec<String> = (2..patterns.len() + 2).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
-    let (conditions, more) = filter.conditions(2 + patterns.len());
-    let sql = format!(
-        "SELECT {FOUND} FROM item_text_cjk t JOIN items i ON i.key = t.key JOIN sessions s ON s.key = i.session
-         WHERE {conditions} AND ({}) ORDER BY i.key DESC LIMIT ?1",
-        tests.join(if substrings.any { " OR " } else { " AND " })
-    );
-    let mut values: Vec<&dyn ToSql> = vec![&limit];
-    values.extend(patterns.iter().map(|pattern| pattern as &dyn ToSql));
-    values.extend(more.iter().map(|value| value.as_ref()));
-    conn.prepare(&sql)?.query_map(values.as_slice(), found)?.collect()
-}
-
-fn with_session(conn: &Connection, ask: &Ask, hit: Found) -> rusqlite::Result<SearchHit> {
     let sql = format!("SELECT {} FROM sessions s WHERE s.key = ?1", sessions::COLUMNS);
-    let mut session = conn.prepare_cached(&sql)?.query_row([hit.session], sessions::row)?;
-    let snippet: String = match ask {
-        Ask::Words(fts) => conn
-            .prepare_cached(&format!("SELECT {SNIPPET} FROM item_words WHERE item_words MATCH ?1 AND rowid = ?2"))?
-            .query_row((fts, hit.key), |row| row.get(0))?,
-        Ask::Trigrams(_, substrings) | Ask::Scan(substrings) => {
-            let text: Option<String> = conn
-                .prepare_cached("SELECT text FROM item_text WHERE key = ?1")?
-                .query_row([hit.key], |row| row.get(0))?;
-            substrings.snippet(&text.unwrap_or_default())
-        }
+    let mut of_session = conn.prepare_cached(&sql)?;
+    let mut of_item = conn.prepare_cached("SELECT text FROM item_text WHERE key = ?1")?;
+    let read = |hit: Found| {
+        let mut session = of_session.query_row([hit.session], sessions::row)?;
+        let snippet = match ask {
+            Ask::Words(_) => snippets.remove(&hit.key).unwrap_or_default(),
+            Ask::Trigrams(_, substrings) | Ask::Scan(substrings) => {
+                let text: Option<String> = of_item.query_row([hit.key], |row| row.get(0))?;
+                substrings.snippet(&text.unwrap_or_default())
+            }
+        };
+        let snippet = if hit.role == "tool" { in_words(&snippet) } else { snippet };
+        session.snippet = Some(snippet.split_whitespace().collect::<Vec<_>>().join(" "));
+        session.hit = Some(hit.item);
+        Ok(SearchHit { session, item: hit.item, role: hit.role, at: hit.at })
     };
-    let snippet = if hit.role == "tool" { in_words(&snippet) } else { snippet };
-    session.snippet = Some(snippet.split_whitespace().collect::<Vec<_>>().join(" "));
-    session.hit = Some(hit.item);
-    Ok(SearchHit { session, item: hit.item, role: hit.role, at: hit.at })
+    found.into_iter().map(read).collect()
+}
+
+/// Snippets of hits by their keys: one look at each part, since what a prefix stands for is gathered at each look.
+fn snippets(conn: &Connection, fts: &str, found: &[Found]) -> rusqlite::Result<HashMap<i64, String>> {
+    let mut all = HashMap::new();
+    for Part { first, end, table } in parts::all(conn)? {
+        let mut keys: Vec<i64> = found.iter().map(|hit| hit.key).filter(|key| (first..end).contains(key)).collect();
+        keys.sort_unstable();
+        let (Some(low), Some(high)) = (keys.first(), keys.last()) else { continue };
+        // The plus keeps the list from being asked for row by row.
+        let sql = format!(
+            "SELECT rowid, snippet({table}, 0, '>>>', '<<<', '…', 40) FROM {table}
+             WHERE {table} MATCH ?1 AND rowid >= ?2 AND rowid <= ?3 AND +rowid IN (SELECT value FROM json_each(?4))"
+        );
+        let mut statement = conn.prepare_cached(&sql)?;
+        let rows = statement.query_map((fts, low, high, rank::list(&keys)), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for row in rows {
+            let (key, snippet) = row?;
+            all.insert(key, snippet);
+        }
+    }
+    Ok(all)
 }
 
 /// A piece of a result without the signs of its JSON: in one pass, since an escape may follow another.

@@ -134,7 +134,7 @@ fn a_damaged_database_is_kept_and_a_new_one_stands_beside_it() {
             Opened { path: home.path().join("state.db").display().to_string(), warning: None }
         );
         assert_eq!(last.list("", None, 9).await.expect("lists").len(), 2);
-        assert_eq!(last.search("hello", None, 9).await.expect("searches").len(), 2);
+        assert_eq!(last.search("hello", None, 9).await.expect("searches").rows.len(), 2);
     });
 }
 
@@ -152,7 +152,7 @@ fn a_repair_saves_what_is_readable() {
         for row in store.list("", None, 100).await.expect("lists") {
             store.open_session(&SessionId(row.id), 100, Vec::new()).await.expect("opens");
         }
-        assert!(store.search("filler", None, 9).await.expect("searches").len() == 9);
+        assert!(store.search("filler", None, 9).await.expect("searches").rows.len() == 9);
         assert_eq!(store.resolve("Named").await, Ok(id("s01")));
         assert_eq!(store.prompt(&id("s01")).await, Ok(Some("the prompt".to_owned())));
         assert_eq!(store.history(9).await, Ok(vec!["typed".to_owned()]));
@@ -196,7 +196,7 @@ fn without_a_place_to_write_sessions_live_in_memory_and_it_is_said() {
         assert!(warning.starts_with("sessions are not saved: ") && warning.contains("writable"), "{warning}");
         keep_one(&store, "a").await;
         store.sync().await.expect("nothing to do");
-        assert_eq!(store.search("hello", None, 9).await.expect("searches").len(), 1);
+        assert_eq!(store.search("hello", None, 9).await.expect("searches").rows.len(), 1);
         store.close().await;
     });
 }

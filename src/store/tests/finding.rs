@@ -54,7 +54,7 @@ fn words_narrow_what_is_found() {
             ("zebra branch:fix", 2),
             ("zebra has:edits", 0),
         ] {
-            assert_eq!(store.search(query, None, 20).await.expect("searches").len(), hits, "{query}");
+            assert_eq!(store.search(query, None, 20).await.expect("searches").rows.len(), hits, "{query}");
         }
         for (query, sessions) in
             [("in:hermes", 1), ("role:tool", 2), ("tool:read_file", 0), ("since:1972-01-01 model:big", 1)]
@@ -80,7 +80,7 @@ fn a_search_finds_what_was_said_called_and_returned() {
         say(&store, "a", "/x", now(), bodies).await;
         say(&store, "b", "/y", now(), vec![user("the zebra crossing, and resume later")]).await;
         let search = async |query: &str| {
-            let hits = store.search(query, None, 10).await.expect("searches");
+            let hits = store.search(query, None, 10).await.expect("searches").rows;
             hits.into_iter().map(|hit| format!("{} {} {}", hit.session.id, hit.item.0, hit.role)).collect::<Vec<_>>()
         };
         assert_eq!(search("flaky_resume").await, ["a 1 user"]);
@@ -90,9 +90,9 @@ fn a_search_finds_what_was_said_called_and_returned() {
         assert_eq!(search("resume NOT zebra").await, ["a 1 user"]);
         assert_eq!(search("secretcontext").await, Vec::<String>::new());
         assert_eq!(search("'\"(").await, Vec::<String>::new());
-        let hit = &store.search("panicked", None, 1).await.expect("searches")[0];
+        let hit = &store.search("panicked", None, 1).await.expect("searches").rows[0];
         assert_eq!(hit.session.snippet.as_deref(), Some("terminal thread 'main' >>>panicked<<< at src/main.rs:7"));
-        assert_eq!(store.search("zebra", Some("/y"), 9).await.expect("searches").len(), 1);
+        assert_eq!(store.search("zebra", Some("/y"), 9).await.expect("searches").rows.len(), 1);
         // While typing: one row a session, the last word as a prefix, names first.
         store.set_title(&id("b"), "Flaky streets").await.expect("kept");
         let rows = store.list("flak", None, 10).await.expect("lists");
@@ -111,10 +111,10 @@ fn chinese_japanese_and_korean_are_found_inside_their_runs() {
         say(&store, "b", "/x", now(), vec![assistant("テストを修正しました", &[])]).await;
         for (query, session) in [("恢复会话", "a"), ("修复", "a"), ("修正しま", "b"), ("恢复会话 不在", "")]
         {
-            let hits = store.search(query, None, 10).await.expect("searches");
+            let hits = store.search(query, None, 10).await.expect("searches").rows;
             assert_eq!(hits.first().map_or("", |hit| hit.session.id.as_str()), session, "{query}");
         }
-        let hit = &store.search("恢复会话", None, 1).await.expect("searches")[0];
+        let hit = &store.search("恢复会话", None, 1).await.expect("searches").rows[0];
         assert_eq!(hit.session.snippet.as_deref(), Some("请修复>>>恢复会话<<<的测试"));
     });
 }
@@ -127,16 +127,16 @@ fn a_deleted_session_is_gone_from_everywhere() {
         for name in ["a", "b"] {
             say(&store, name, "/x", now(), vec![user("quokka 修复测试"), user("more")]).await;
         }
-        assert_eq!(store.search("quokka", None, 9).await.expect("searches").len(), 2);
+        assert_eq!(store.search("quokka", None, 9).await.expect("searches").rows.len(), 2);
         let draft = StoreJob::SaveDraft { session: Some(id("b")), cwd: "/x".to_owned(), text: "draft".to_owned() };
         assert_eq!(store.job(draft).await, None);
         assert_eq!(store.delete(&id("b")).await, Ok(true));
         assert_eq!(store.delete(&id("b")).await, Ok(false));
-        assert_eq!(store.search("quokka", None, 9).await.expect("searches").len(), 1);
+        assert_eq!(store.search("quokka", None, 9).await.expect("searches").rows.len(), 1);
         // Keys are given out again; what gets them must be found.
         say(&store, "c", "/x", now(), vec![user("wombat 修复测试")]).await;
-        assert_eq!(store.search("wombat", None, 9).await.expect("searches").len(), 1);
-        assert_eq!(store.search("修复测试", None, 9).await.expect("searches").len(), 2);
+        assert_eq!(store.search("wombat", None, 9).await.expect("searches").rows.len(), 1);
+        assert_eq!(store.search("修复测试", None, 9).await.expect("searches").rows.len(), 2);
         let draft = StoreJob::LoadDraft { session: Some(id("b")), cwd: "/x".to_owned() };
         assert_eq!(store.job(draft).await, Some(StoreReply::Draft { session: Some(id("b")), text: String::new() }));
         assert_eq!(store.repair().await.expect("sound").kept, Vec::<String>::new());
@@ -261,7 +261,7 @@ fn an_imported_session_comes_once_and_may_grow() {
         assert_eq!(import(&items).await, Imported::Extended(1));
         assert_eq!(import(&items[1..]).await, Imported::Differs);
         assert_eq!(store.whole(&id("a")).await.expect("reads").items, items);
-        assert_eq!(store.search("word4", None, 9).await.expect("searches").len(), 1);
+        assert_eq!(store.search("word4", None, 9).await.expect("searches").rows.len(), 1);
     });
 }
 
@@ -279,4 +279,53 @@ impl Store {
         };
         self.ask(read).await.expect("reads")
     }
+}
+
+#[test]
+fn a_search_goes_over_all_parts_of_the_index_and_ranks_the_newest() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        // In tests a part holds 64 entries and 50 are ranked.
+        for (session, cwd) in [("a", "/x"), ("b", "/y"), ("c", "/x")] {
+            let bodies = (0..100).map(|n| match n % 2 {
+                0 => user(&format!("common {session}{n} words")),
+                _ => assistant(&format!("common answer {session}{n}"), &[]),
+            });
+            say(&store, session, cwd, now(), bodies.collect()).await;
+        }
+        say(&store, "d", "/z", now(), vec![user("rare at the end"), user("rare again")]).await;
+        let found = async |query: &str, here: Option<&str>| {
+            let found = store.search(query, here, 500).await.expect("searches");
+            let mut sessions: Vec<String> = found.rows.iter().map(|hit| hit.session.id.clone()).collect();
+            sessions.dedup();
+            (found.rows.len(), found.only_newest, sessions.join(" "))
+        };
+        store.index().await.expect("indexed");
+        let parts = store.sql_text("SELECT group_concat(name) FROM search_parts").await;
+        assert_eq!(parts.split(',').count(), 5, "{parts}");
+        // What stands everywhere is ranked among the newest, and said.
+        assert_eq!(found("common", None).await, (50, true, "c".into()));
+        assert_eq!(found("comm*", None).await, (50, true, "c".into()));
+        // What is rare is found wherever it is.
+        assert_eq!(found("a7", None).await, (1, false, "a".into()));
+        assert_eq!(found("rare", None).await, (2, false, "d".into()));
+        // A filter goes on until enough fits.
+        assert_eq!(found("common", Some("/y")).await, (50, true, "b".into()));
+        assert_eq!(found("common role:user", Some("/y")).await, (50, false, "b".into()));
+        assert_eq!(found("common role:tool", None).await, (0, false, String::new()));
+        let rows = store.list("common in:y", None, 9).await.expect("lists");
+        assert_eq!(ids(&rows), ["b"]);
+        assert!(rows[0].snippet.as_deref().is_some_and(|text| text.contains(">>>common<<<")), "{rows:?}");
+        // A deleted session is gone from all of them; its keys may be given again.
+        for gone in ["b", "d"] {
+            assert!(store.delete(&id(gone)).await.expect("deleted"));
+        }
+        say(&store, "e", "/y", now(), vec![user("common at last")]).await;
+        assert_eq!(found("common", Some("/y")).await, (1, false, "e".into()));
+        assert_eq!(found("rare", None).await, (0, false, String::new()));
+        assert!(store.repair().await.is_ok());
+        assert_eq!(found("a7", None).await, (1, false, "a".into()));
+        assert_eq!(found("common at last", None).await, (1, false, "e".into()));
+    });
 }

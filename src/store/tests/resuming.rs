@@ -111,7 +111,7 @@ fn rows_that_make_no_sense_are_counted_and_skipped() {
         let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user word1", "user word4"]);
         assert_eq!(opening.skipped, 2);
-        assert_eq!(store.search("word4", None, 5).await.expect("searches").len(), 1);
+        assert_eq!(store.search("word4", None, 5).await.expect("searches").rows.len(), 1);
     });
 }
 

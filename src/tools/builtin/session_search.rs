@@ -162,11 +162,15 @@ async fn found(
     here: &str,
 ) -> Result<(ToolOutput, BTreeSet<String>), ToolError> {
     let limit = args.limit.unwrap_or(USUAL).clamp(1, MOST);
-    let hits = store.hits(&args.query, filter, limit).await.map_err(failed)?;
+    let found = store.hits(&args.query, filter, limit).await.map_err(failed)?;
+    let bound = found.bound();
+    let hits = found.rows;
     let rows: Vec<Value> = hits.iter().map(|hit| row(hit, here)).collect();
     let mut result = json!({ "matches": rows });
     if hits.is_empty() {
         result["hint"] = "no matches; try fewer or other words, or a prefix like term*".into();
+    } else if let Some(bound) = bound {
+        result["hint"] = format!("only {bound} were ranked; more words or a date_range find older ones").into();
     }
     let summary = crate::text::format::plural(hits.len() as u64, "match", "matches");
     let sessions = hits.into_iter().map(|hit| hit.session.id).collect();

@@ -24,7 +24,10 @@ pub fn draw(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let title = if state.here { "Sessions of this folder" } else { "Sessions" };
-    let count = format::plural(state.rows.len() as u64, "session", "sessions");
+    let mut count = format::plural(state.rows.len() as u64, "session", "sessions");
+    if let Some(of) = &state.of {
+        count = format!("{count} of {of}");
+    }
     let foot = hint::list(&[
         (hint::here(model, Action::Accept), "resumes"),
         (hint::here(model, Action::Here), "all or here"),

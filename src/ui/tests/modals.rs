@@ -58,6 +58,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 query: "race".into(),
                 cursor: 4,
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
+                of: None,
                 selected: 0,
                 preview: vec![
                     Line::plain("❯ why does it fail", Role::Strong),

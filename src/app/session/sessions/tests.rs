@@ -14,7 +14,7 @@ fn row(id: &str) -> SessionRow {
 fn rows(model: &mut Model, query: &str, ids: &[&str]) -> Vec<Effect> {
     let rows = ids.iter().map(|id| row(id)).collect();
     let now = model.now;
-    update(model, now, Msg::Store(StoreReply::Sessions { query: query.into(), rows }))
+    update(model, now, Msg::Store(StoreReply::Sessions { query: query.into(), rows, of: None }))
 }
 
 fn list(query: &str, here: Option<&str>) -> Effect {
@@ -67,7 +67,7 @@ fn the_preview_goes_to_the_hit_and_marks_its_words() {
     let mut model = ready();
     script_at(&mut model, 0, "<C-r>word 30");
     let hit = SessionRow { hit: Some(ItemId(30)), ..row("a") };
-    let listed = StoreReply::Sessions { query: "word 30".into(), rows: vec![hit] };
+    let listed = StoreReply::Sessions { query: "word 30".into(), rows: vec![hit], of: None };
     let effects = update(&mut model, 0, Msg::Store(listed));
     assert_eq!(effects, [Effect::Store(StoreJob::Preview { session: "a".into(), hit: Some(ItemId(30)) })]);
     let items = (20..36).map(|n| user(n, &format!("word {n}"))).collect();
