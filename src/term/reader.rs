@@ -2,7 +2,7 @@
 
 use super::split::Split;
 use crossterm::event::{self, Event};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, PipeReader, PipeWriter};
@@ -14,11 +14,15 @@ use tokio::sync::{mpsc, oneshot};
 const QUEUE: usize = 256;
 
 /// How long the library is asked for one more event after a burst. It gives what it has parsed already only to a caller
-/// that would still wait when it comes to look: on a busy machine that is later than a moment.
-const MORE: Duration = Duration::from_millis(10);
+/// that would still wait when it comes to look, and it spins through the last millisecond of a wait.
+const LOOK: Duration = Duration::from_micros(50);
 
-/// How often it is asked before the thread sleeps: what it keeps back would come with the next key only.
-const LOOKS: u32 = 2;
+/// How often it is asked before the thread sleeps: a look may come too late on a busy machine, and what is kept back then
+/// would come with the next key only.
+const LOOKS: u32 = 3;
+
+/// How long the rest of a sequence is waited for that came in pieces.
+const REST: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// How long the thread has to end. It ends at once, but in the middle of an escape sequence whose rest never comes.
 const PARTING: Duration = Duration::from_millis(200);
@@ -100,17 +104,22 @@ fn read(tty: &impl AsFd, told: &PipeReader, events: &mpsc::Sender<Event>) -> io:
         if fds[0].revents().intersects(gone) || !fds[1].revents().is_empty() {
             return Ok(());
         }
-        for _ in 0..LOOKS {
-            while event::poll(MORE)? {
-                match event::read()? {
-                    // Sizes come by the signal: it does not wait for a key.
-                    Event::Resize(..) => {}
-                    event => {
-                        if !send(events, split.take(event)) {
-                            return Ok(());
+        loop {
+            for _ in 0..LOOKS {
+                while event::poll(LOOK)? {
+                    match event::read()? {
+                        // Sizes come by the signal: it does not wait for a key.
+                        Event::Resize(..) => {}
+                        event => {
+                            if !send(events, split.take(event)) {
+                                return Ok(());
+                            }
                         }
                     }
                 }
+            }
+            if !split.holds() || poll(&mut [PollFd::new(tty, PollFlags::IN)], Some(&REST)) != Ok(1) {
+                break;
             }
         }
         // An Esc that nothing followed is one.

@@ -40,6 +40,11 @@ impl Split {
         }
     }
 
+    /// Whether something may be the beginning of a sequence.
+    pub(super) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// What was held back, as it came.
     pub(super) fn rest(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.held).into_iter().map(Event::Key).collect()
