@@ -145,7 +145,7 @@ pub(super) fn list(conn: &Connection, here: Option<&str>, limit: usize) -> rusql
     conn.prepare_cached(&sql)?.query_map((here, limit), row)?.collect()
 }
 
-/// Sessions whose title, id or folder holds the text, newest first.
+/// Sessions whose title or id holds the text, newest first. Both are looked for in their indexes alone.
 pub(super) fn named(
     conn: &Connection,
     text: &str,
@@ -154,7 +154,8 @@ pub(super) fn named(
 ) -> rusqlite::Result<Vec<SessionRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND (?2 IS NULL OR s.cwd = ?2)
-           AND (s.title LIKE ?1 ESCAPE '\\' OR s.id LIKE ?1 ESCAPE '\\')
+           AND s.key IN (SELECT key FROM sessions WHERE title IS NOT NULL AND title LIKE ?1 ESCAPE '\\'
+                         UNION SELECT key FROM sessions WHERE id LIKE ?1 ESCAPE '\\')
          ORDER BY s.updated_at DESC, s.key DESC LIMIT ?3"
     );
     let pattern = format!("%{}%", like_escaped(text));

@@ -1,5 +1,7 @@
 //! What a person types into a search, made into a query that FTS5 takes.
 
+/// Characters from which on a word that is typed is a prefix.
+const SHORTEST: usize = 3;
 /// Characters of a query that count.
 const QUERY_CHARS: usize = 2048;
 
@@ -41,11 +43,11 @@ pub fn sanitize_query(query: &str) -> String {
     join(words)
 }
 
-/// The query of a search while it is typed: its last word is a prefix.
+/// The query of a search while it is typed: its last word is a prefix, unless it is so short that it stands everywhere.
 pub fn sanitize_typed(query: &str) -> String {
     let mut fts = sanitize_query(query);
-    let open_end = query.chars().next_back().is_some_and(char::is_alphanumeric);
-    if open_end && fts.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '"') {
+    let last = query.chars().rev().take_while(|c| c.is_alphanumeric()).count();
+    if last >= SHORTEST && fts.chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '"') {
         fts.push('*');
     }
     fts
@@ -190,7 +192,8 @@ mod tests {
     #[test]
     fn a_search_while_typed_takes_its_last_word_as_a_prefix() {
         assert_eq!(sanitize_typed("fix flak"), "fix flak*");
-        assert_eq!(sanitize_typed("src/ma"), "\"src/ma\"*");
+        assert_eq!(sanitize_typed("fix fl"), "fix fl");
+        assert_eq!(sanitize_typed("src/mai"), "\"src/mai\"*");
         assert_eq!(sanitize_typed("done \"x\""), "done \"x\"");
         assert_eq!(sanitize_typed(""), "");
     }

@@ -12,14 +12,12 @@ use std::collections::HashMap;
 
 /// Entries that are ranked: the newest that match.
 pub(super) const RANKED: usize = if cfg!(test) { 50 } else { 5000 };
-/// Matches that are weighed to rank those which fit a filter; beyond, the newest come first.
-const WEIGHED: usize = 50_000;
 /// Up to so many entries of fitting sessions are told by their keys, else each match is looked up.
 const BY_KEYS: i64 = 200_000;
 /// Matches that are looked up at once.
 const CHUNK: usize = 5000;
-/// Entries whose age counts: so many times what is asked for.
-const AGED: usize = 4;
+/// Entries whose age counts: the best of those that are ranked.
+const AGED: usize = 200;
 /// Milliseconds after which being new is worth half.
 const AGE: f64 = 30.0 * 24.0 * 3_600_000.0;
 
@@ -122,7 +120,7 @@ pub(super) fn best(
         }
     }
     scored.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-    scored.truncate(limit.saturating_mul(AGED));
+    scored.truncate(limit.max(AGED));
     let mut rows = aged(conn, &scored)?;
     rows.truncate(limit);
     Ok(Matches { rows, only_newest })
@@ -136,7 +134,7 @@ fn newest(conn: &Connection, part: &Part, fts: &str, limit: usize) -> rusqlite::
     conn.prepare_cached(&sql)?.query_map((fts, limit), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The newest matches of a part that a filter holds for.
+/// The newest matches of a part that a filter holds for: ranked are those among the newest of all.
 fn fitting(
     conn: &Connection,
     part: &Part,
@@ -144,37 +142,38 @@ fn fitting(
     narrow: &Narrow,
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
+    let ranked = newest(conn, part, fts, RANKED)?;
+    let oldest = ranked.last().map(|(key, _)| *key).filter(|_| ranked.len() == RANKED);
+    let ranks: HashMap<i64, f64> = ranked.iter().copied().collect();
+    let fit = narrow.fitting(conn, ranked.iter().map(|(key, _)| *key).filter(|key| narrow.may(*key)).collect())?;
+    let mut kept: Vec<(i64, f64)> =
+        fit.into_iter().map(|key| (key, ranks.get(&key).copied().unwrap_or_default())).collect();
+    let Some(oldest) = oldest.filter(|_| kept.len() < limit) else {
+        kept.truncate(limit);
+        return Ok(kept);
+    };
     let table = &part.table;
-    let sql = format!("SELECT rowid FROM {table} WHERE {table} MATCH ?1 ORDER BY rowid DESC");
+    let sql = format!("SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC");
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows = statement.query([fts])?;
-    let (mut kept, mut chunk, mut seen) = (Vec::new(), Vec::new(), 0);
+    let mut rows = statement.query((fts, oldest))?;
+    let mut chunk = Vec::new();
     loop {
         let row = rows.next()?;
         let is_end = row.is_none();
         if let Some(row) = row {
-            seen += 1;
             let key = row.get(0)?;
             if narrow.may(key) {
                 chunk.push(key);
             }
         }
         if is_end || chunk.len() >= CHUNK {
-            kept.extend(narrow.fitting(conn, std::mem::take(&mut chunk))?);
+            kept.extend(narrow.fitting(conn, std::mem::take(&mut chunk))?.into_iter().map(|key| (key, 0.0)));
             if is_end || kept.len() >= limit {
-                break;
+                kept.truncate(limit);
+                return Ok(kept);
             }
         }
     }
-    kept.truncate(limit);
-    let Some(oldest) = kept.last().copied().filter(|_| seen <= WEIGHED) else {
-        return Ok(kept.into_iter().map(|key| (key, 0.0)).collect());
-    };
-    let sql = format!("SELECT rowid, rank FROM {table} WHERE {table} MATCH ?1 AND rowid >= ?2");
-    let mut statement = conn.prepare_cached(&sql)?;
-    let ranks = statement.query_map((fts, oldest), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let ranks: HashMap<i64, f64> = ranks.collect::<Result<_, _>>()?;
-    Ok(kept.into_iter().map(|key| (key, ranks.get(&key).copied().unwrap_or_default())).collect())
 }
 
 /// The entries of these keys, best first: what is new counts up to twice as much.
@@ -188,9 +187,10 @@ fn aged(conn: &Connection, scored: &[(i64, f64)]) -> rusqlite::Result<Vec<Found>
             rows.push((found?, *score));
         }
     }
-    let now = rows.iter().map(|(found, _)| found.at).max().unwrap_or_default();
+    let best = rows.len().min(AGED);
+    let now = rows[..best].iter().map(|(found, _)| found.at).max().unwrap_or_default();
     let weigh = |found: &Found, score: f64| score * (1.0 + 1.0 / (1.0 + (now - found.at) as f64 / AGE));
-    rows.sort_by(|(a, x), (b, y)| weigh(a, *x).total_cmp(&weigh(b, *y)).then(b.key.cmp(&a.key)));
+    rows[..best].sort_by(|(a, x), (b, y)| weigh(a, *x).total_cmp(&weigh(b, *y)).then(b.key.cmp(&a.key)));
     Ok(rows.into_iter().map(|(found, _)| found).collect())
 }
 
