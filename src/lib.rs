@@ -12,6 +12,7 @@ pub mod checkpoints;
 pub mod cli;
 pub mod config;
 pub mod context;
+pub mod elsewhere;
 pub mod engine;
 pub mod environment;
 pub mod exec;

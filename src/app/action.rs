@@ -134,7 +134,7 @@ actions! {
     Yolo "yolo" Turn "Toggle yolo mode (run without asking)" => "yolo" [], "";
     SessionNew "new-session" Session "Open a new session in a tab" => "new" [], "";
     SessionClear "clear-session" Session "Start a new session in this tab" => "clear" ["reset"], "";
-    SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words]";
+    SessionBrowser "session-browser" Session "Browse, search and resume sessions" => "sessions" ["resume", "switch"], "[words|@agent]";
     TabClose "close-tab" Session "Close the tab" => "close" [], "";
     TabList "tabs" Session "List the tabs" => "tabs" [], "";
     TabsRestore "restore-tabs" Session "Open the tabs of a killed window again" => "restore" [], "";
@@ -248,7 +248,7 @@ actions! {
     Yes "yes" Lists "Yes";
     No "no" Lists "No";
     Refresh "refresh" Lists "Reload the list";
-    Here "here" Lists "Only sessions in this folder, or all";
+    Here "here" Lists "Which sessions: all, of this folder, of other agents";
     Rename "rename" Lists "Set the title of the open session";
     DeleteSession "delete-session" Lists "Delete the selected session, after confirming";
     CopyAddress "copy-address" Lists "Copy the address to sign in at";

@@ -202,6 +202,21 @@ pub enum LoadRequest {
     },
     /// Names of skins and themes.
     Looks,
+    /// Sessions of other agents that hold these words.
+    Elsewhere {
+        query: String,
+    },
+    /// The start of a session of another agent, by its key (`@codex:ID`).
+    ElsewherePreview {
+        key: String,
+    },
+    /// Takes over a session of another agent: `@codex:ID`, or `@codex` for the newest of this folder.
+    TakeOver {
+        wish: String,
+        here: String,
+    },
+    /// Brings over the sessions of a Python Hermes, once.
+    Migrate,
     /// The whole of a stored session, to read.
     ReadSession {
         id: crate::protocol::SessionId,

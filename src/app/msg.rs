@@ -145,6 +145,14 @@ pub enum LoadReply {
     ServerUsed { model: String, result: Result<(), String> },
     /// A prompt of an MCP server, or why there is none.
     Prompt(Result<String, String>),
+    /// Sessions of other agents; `more`: not all were looked at, and what could not be read.
+    Elsewhere { query: String, rows: Vec<crate::store::SessionRow>, more: bool, problems: Vec<String> },
+    /// The start of a session of another agent.
+    ElsewherePreview { key: String, items: Result<Vec<crate::protocol::Item>, String> },
+    /// The session that goes on, or words that list what there is to take.
+    TakenOver(Result<crate::app::session::elsewhere::TakenOver, String>),
+    /// Sessions of a Python Hermes were brought over.
+    Migrated(Result<String, String>),
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).
     Report { title: String, text: String },
     /// Hooks and plugins as they are now.

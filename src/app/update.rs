@@ -11,7 +11,7 @@ use crate::app::lists::{
     extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, uses,
 };
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{checkout, items, queue, rewind, sessions, tabs, turn, undo};
+use crate::app::session::{checkout, elsewhere, items, queue, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{asks, editor, pane};
 use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
@@ -98,6 +98,9 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
         Effect::Load(LoadRequest::Looks),
         extensions::ask(model),
     ];
+    if model.config.elsewhere.import_python && !model.demo {
+        out.push(Effect::Load(LoadRequest::Migrate));
+    }
     if model.mouse_captured {
         out.push(Effect::Mouse(true));
     }
@@ -220,6 +223,12 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::UndoPoints(points) => undo::listed(model, out, points),
         LoadReply::UndoPreview { command, preview } => undo::previewed(model, command, preview.map(|it| *it)),
         LoadReply::Image(image) => composer::image(model, image),
+        LoadReply::Elsewhere { query, rows, more, problems } => {
+            elsewhere::listed(model, out, &query, rows, more, &problems);
+        }
+        LoadReply::ElsewherePreview { key, items } => elsewhere::previewed(model, &key, items),
+        LoadReply::TakenOver(result) => elsewhere::taken(model, out, result),
+        LoadReply::Migrated(result) => elsewhere::migrated(model, result),
         LoadReply::Prompt(result) => servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
         LoadReply::Extensions(new) => extensions::changed(model, out, *new),
@@ -275,6 +284,7 @@ mod tests {
             Effect::Load(LoadRequest::Knowledge),
             Effect::Load(LoadRequest::Looks),
             Effect::Load(LoadRequest::Extensions { seen: 0 }),
+            Effect::Load(LoadRequest::Migrate),
             Effect::Mouse(true),
             Effect::Title("app — Hermes".into()),
         ];

@@ -1,7 +1,7 @@
 //! The screen: draws its first frame before anything else starts.
 
 use super::ChatArgs;
-use super::setup::{self, Base};
+use super::setup::{self, Base, Resumed};
 use crate::accounts::{Accounts, Known};
 use crate::app::Model;
 use crate::app::model::ToolWords;
@@ -152,6 +152,7 @@ async fn live(screen: Screen, signals: Signals, args: &ChatArgs, base: &Base, ca
         mcp: services.mcp.clone(),
         backends: services.backends.clone(),
         policy: engine.policy(None),
+        elsewhere: setup::elsewhere(base),
         engine: engine.clone(),
     };
     if !args.demo {
@@ -189,11 +190,16 @@ async fn first_tabs(args: &ChatArgs, base: &Base, store: &Store) -> anyhow::Resu
             first = Some(id);
         }
     }
+    let mut choose = None;
     if first.is_none() {
-        first = setup::resumed(args, store, base).await?;
+        match setup::resumed(args, store, base).await? {
+            Resumed::New => {}
+            Resumed::Session(id) => first = Some(id),
+            Resumed::Choose(words) => choose = Some(words),
+        }
     }
     let opens = first.map_or(Opens::New, Opens::Resume);
-    Ok((setup::spec(args, base, None)?, FirstTabs { first: opens, behind }))
+    Ok((setup::spec(args, base, None)?, FirstTabs { first: opens, behind, choose }))
 }
 
 /// How tools are shown, for the calls of resumed sessions.

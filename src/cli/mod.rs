@@ -62,8 +62,9 @@ pub struct ChatArgs {
     /// With `-c`: all tabs of the window that was open last
     #[arg(long, requires = "continue_")]
     pub all: bool,
-    /// Resume a session by id, the start of an id, or title
-    #[arg(short = 'r', long, value_name = "ID|TITLE")]
+    /// Resume a session by id, the start of an id, or title; @claude, @codex, @opencode, @pi and @hermes-py take over the
+    /// newest session of that agent in this folder, @codex:ID one of its sessions
+    #[arg(short = 'r', long, value_name = "ID|TITLE|@AGENT")]
     pub resume: Option<String>,
     /// MODEL or PROVIDER:MODEL
     #[arg(short = 'm', long)]
@@ -145,6 +146,8 @@ enum Command {
     Tools(tools::Command),
     /// Manage sessions: list, show, search, export, import
     Sessions(sessions::SessionsArgs),
+    /// Bring over the sessions of a Python Hermes
+    MigrateSessions(sessions::MigrateArgs),
     /// Save the current folder under a name, compare it, restore it
     Checkpoints(checkpoints::CheckpointsArgs),
     /// Manage MCP servers: list, test, add, remove, log in
@@ -295,6 +298,10 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
             setup::block_on(async {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
             })
+        }
+        Command::MigrateSessions(args) => {
+            let store = crate::store::Store::spawn(setup::paths()?.home);
+            setup::block_on(sessions::migrate(args, store, &mut out, &mut io::stderr().lock()))
         }
         Command::Checkpoints(args) => setup::block_on(checkpoints::run(args, &mut io::stdin().lock(), &mut out)),
         Command::Mcp(command) => setup::block_on(mcp::run(command, &mut out)),

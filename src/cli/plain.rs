@@ -46,7 +46,7 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     let services = engine.services().clone();
     let (store, exec) = (services.store.clone(), services.exec.clone());
     services.start();
-    let resume = setup::resumed(&args, &store, &base).await?;
+    let resume = setup::resumed(&args, &store, &base).await?.session()?;
     let mut spec = setup::spec(&args, &base, resume)?;
     if let Some(warning) = store.opened().await.warning {
         say(&format!("[{warning}]\n"))?;

@@ -52,7 +52,7 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         writeln!(io::stderr(), "hermes: {warning}").ok();
     }
     services.begin().await;
-    let resume = setup::resumed(&args, &services.store, &base).await?;
+    let resume = setup::resumed(&args, &services.store, &base).await?.session()?;
     let mut spec = SessionSpec {
         answers: Answers::Nobody,
         origin: "print",

@@ -2,9 +2,11 @@
 //!
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
+mod elsewhere;
 mod import;
 mod list;
 
+pub(super) use elsewhere::{MigrateArgs, migrate};
 pub(super) use import::parse_session;
 
 use crate::protocol::SessionId;
@@ -13,7 +15,7 @@ use crate::store::{Store, StoreError};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// `hermes sessions …`; without a subcommand it lists.
 #[derive(Args, Clone, Debug)]
@@ -66,10 +68,21 @@ pub enum SessionsCommand {
         #[arg(required = true)]
         id: Vec<String>,
     },
-    /// Take sessions in from JSONL files, one session a file
+    /// List sessions of other agents on this machine, newest first
+    Elsewhere {
+        /// Words that title, prompt or folder hold; @codex names an agent
+        words: Vec<String>,
+        /// At most this many
+        #[arg(short = 'n', long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Take sessions in: JSONL files, transcripts of other agents, all of an agent (@codex) or one (@codex:ID)
     Import {
-        #[arg(required = true)]
-        file: Vec<PathBuf>,
+        #[arg(required_unless_present = "all", value_name = "FILE|@AGENT[:ID]")]
+        from: Vec<String>,
+        /// Sessions of all other agents on this machine
+        #[arg(long, conflicts_with = "from")]
+        all: bool,
     },
     /// Check the database and save what a damaged one still holds
     Repair,
@@ -135,7 +148,11 @@ async fn command(
         }
         SessionsCommand::Fork { id } => fork(store, &store.resolve(&id).await?, json, out).await,
         SessionsCommand::Delete { id } => delete(store, &id, json, out).await,
-        SessionsCommand::Import { file } => import::import(store, &file, &folder, json, out, err).await,
+        SessionsCommand::Elsewhere { words, limit } => elsewhere::list(&words, here, limit, json, out, err),
+        SessionsCommand::Import { from, all } => {
+            let from = if all { elsewhere::everyone() } else { from };
+            import::import(store, &from, &folder, json, out, err).await
+        }
         SessionsCommand::Repair => repair(store, json, out).await,
         SessionsCommand::Stats => stats(store, json, out).await,
     }

@@ -3,6 +3,7 @@
 use super::ChatArgs;
 use crate::engine::{Answers, BaseOptions, Engine, EngineOptions, Opens, SessionLimits, SessionSpec, Streams};
 pub use crate::engine::{Base, key_names, logging, paths, profiles, service_keys};
+use crate::elsewhere::{Places, Shelf, Taken};
 use crate::protocol::SessionId;
 use crate::store::Store;
 use anyhow::Context as _;
@@ -51,10 +52,47 @@ pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Res
     done
 }
 
+/// What `-c` or `-r` comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// Neither was given.
+    New,
+    Session(SessionId),
+    /// Another agent was named that has no session in this folder: words that list its others.
+    Choose(String),
+}
+
+impl Resumed {
+    /// The session, where nobody can choose one.
+    pub fn session(self) -> anyhow::Result<Option<SessionId>> {
+        match self {
+            Self::New => Ok(None),
+            Self::Session(id) => Ok(Some(id)),
+            Self::Choose(words) => anyhow::bail!(
+                "no session of {words} in this folder; name one: -r {words}:ID (`hermes sessions elsewhere` lists them)"
+            ),
+        }
+    }
+}
+
+/// Where sessions of other agents are, and what is masked in them.
+pub fn elsewhere(base: &Base) -> crate::runtime::Elsewhere {
+    let shelf = Shelf::new(Places::of_environment(&base.paths.home));
+    crate::runtime::Elsewhere { shelf, secrets: base.secrets.clone() }
+}
+
 /// The session that `-c` or `-r` names.
-pub async fn resumed(args: &ChatArgs, store: &Store, base: &Base) -> anyhow::Result<Option<SessionId>> {
+pub async fn resumed(args: &ChatArgs, store: &Store, base: &Base) -> anyhow::Result<Resumed> {
     if let Some(name) = &args.resume {
-        return Ok(Some(store.resolve(name).await?));
+        if name.starts_with('@') {
+            let (of, here) = (elsewhere(base), base.cwd.display().to_string());
+            let taken = crate::elsewhere::take(store, &of.shelf, &of.secrets, name, &here).await;
+            return match taken.map_err(anyhow::Error::msg)? {
+                Taken::Session(id, _) => Ok(Resumed::Session(id)),
+                Taken::Choose(words) => Ok(Resumed::Choose(words)),
+            };
+        }
+        return Ok(Resumed::Session(store.resolve(name).await?));
     }
     if args.continue_ {
         let folder = base.cwd.display().to_string();
@@ -63,9 +101,9 @@ pub async fn resumed(args: &ChatArgs, store: &Store, base: &Base) -> anyhow::Res
             newest.is_some(),
             "no session in {folder}; start one without -c, or name one with -r (`hermes sessions list`)"
         );
-        return Ok(newest);
+        return Ok(newest.map_or(Resumed::New, Resumed::Session));
     }
-    Ok(None)
+    Ok(Resumed::New)
 }
 
 /// The session of a person that the flags describe; without them a new one.

@@ -5,6 +5,7 @@
 pub mod checkpoints;
 pub mod dotenv;
 pub mod edit;
+pub mod elsewhere;
 pub mod embedded;
 pub mod error;
 pub mod keymap;
@@ -26,6 +27,7 @@ pub mod theme;
 pub mod trust;
 
 pub use checkpoints::CheckpointsConfig;
+pub use elsewhere::ElsewhereConfig;
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
@@ -66,6 +68,7 @@ pub struct Config {
     pub tool_output: ToolOutputConfig,
     pub checks: ChecksConfig,
     pub checkpoints: CheckpointsConfig,
+    pub elsewhere: ElsewhereConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.

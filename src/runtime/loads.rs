@@ -1,6 +1,6 @@
 //! Work outside the screen: lists, looks, keys, the repository. Each answers with one message.
 
-use super::{Context, local_models, own_server, reports, worktrees};
+use super::{Context, elsewhere, local_models, own_server, reports, worktrees};
 use crate::accounts::Known;
 use crate::app::effect::LoadRequest;
 use crate::app::model::first_run::Found;
@@ -94,6 +94,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::UndoPreview { command } => {
             LoadReply::UndoPreview { command, preview: undo_preview(command, &context, &facts).await.map(Box::new) }
         }
+        LoadRequest::Elsewhere { query } => elsewhere::list(&context, query).await?,
+        LoadRequest::ElsewherePreview { key } => elsewhere::preview(&context, key).await?,
+        LoadRequest::TakeOver { wish, here } => elsewhere::take(&context, &facts, &wish, &here).await,
+        LoadRequest::Migrate => elsewhere::migrate(&context, &facts).await?,
         LoadRequest::Report { report, argument } => reports::report(report, &argument, &context, &facts).await,
         LoadRequest::Prompt { server, prompt, args } => {
             let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();

@@ -5,6 +5,7 @@ mod browser_login;
 mod diff;
 mod editor;
 mod effects;
+mod elsewhere;
 mod export;
 mod extensions;
 mod frame;
@@ -27,9 +28,10 @@ mod worktrees;
 use crate::app::approvals::seen;
 use crate::app::input::vi;
 use crate::app::model::local::LocalFact;
+use crate::app::model::modal::Scope;
 use crate::app::model::notices::Notices;
 use crate::app::model::tab::{KeptTab, TabId, TabState};
-use crate::app::session::tabs;
+use crate::app::session::{sessions, tabs};
 use crate::app::{Effect, Model, Msg, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
@@ -39,6 +41,7 @@ use crate::protocol::{AgentEvent, Opens, SessionId};
 use crate::term::Signals;
 use crate::term::{Frames, Guard, Reader};
 use crate::ui::ViewCache;
+pub use elsewhere::Elsewhere;
 pub use open_tabs::last as last_tabs;
 
 use frame::{FrameClock, Urgency};
@@ -61,6 +64,8 @@ pub struct FirstTabs {
     pub first: Opens,
     /// Sessions that open behind it.
     pub behind: Vec<KeptTab>,
+    /// Words that the browser opens with, for sessions of other agents.
+    pub choose: Option<String>,
 }
 
 /// When a frame that was drawn without grammars is drawn again.
@@ -176,6 +181,9 @@ impl Screen {
         self.pending.extend(start);
         let mut behind = Vec::new();
         tabs::restore(&mut self.model, &mut behind, tabs.behind);
+        if let Some(words) = tabs.choose {
+            sessions::show(&mut self.model, &mut behind, &words, Scope::Elsewhere);
+        }
         self.pending.extend(behind);
         if let Some(text) = first {
             self.pending.push(Effect::Agent(crate::protocol::AgentCommand::Submit { text, images: Vec::new() }));
@@ -378,6 +386,7 @@ pub struct Context {
     pub extensions: crate::plugins::Extensions,
     pub mcp: crate::mcp::Mcp,
     pub backends: crate::backends::Backends,
+    pub elsewhere: Elsewhere,
     /// The files of the policy: what the screen writes for the person goes through it.
     pub policy: Arc<crate::agent::policy_snapshot::PolicySnapshot>,
 }

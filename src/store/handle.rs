@@ -5,7 +5,7 @@ use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
 use super::{
-    Imported, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats,
+    Imported, Incoming, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats,
     StoreJob, StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
 };
 use crate::protocol::{Item, ItemId, SessionId};
@@ -307,8 +307,14 @@ impl Store {
     }
 
     /// Takes sessions in, once each; what became of each, in order.
-    pub async fn import(&self, sessions: Vec<(NewSession, Vec<Item>)>) -> Result<Vec<Imported>, StoreError> {
+    pub async fn import(&self, sessions: Vec<Incoming>) -> Result<Vec<Imported>, StoreError> {
         self.ask(move |db| transfer::import(db, &sessions)).await
+    }
+
+    /// The value of this name of every session that has it.
+    pub async fn facts(&self, name: &str) -> Result<BTreeMap<SessionId, serde_json::Value>, StoreError> {
+        let name = name.to_owned();
+        self.ask(move |db| transfer::facts(db, &name)).await
     }
 
     /// Does a job of the UI. `None`: done, nothing to tell.

@@ -41,7 +41,7 @@ pub use resume::INTERRUPTED_RESULT;
 pub use rewind::{FOLDER, FileChange, FileState, LINK, Prompt, Rewind, RewoundFile, Since};
 pub use schema::APPLICATION_ID;
 pub use title::{TITLE_CHARS, sanitize_title};
-pub use transfer::new_session_id;
+pub use transfer::{Incoming, is_ours, new_session_id};
 
 use crate::protocol::{Image, Item, ItemId, SessionId, Usage};
 use search::{index, query};

@@ -2,43 +2,90 @@
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{Imported, NewSession, items, sessions};
+use super::{Imported, NewSession, items, sessions, title};
 use crate::protocol::{Body, Item, ItemId, SessionId};
 use rusqlite::Transaction;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Sessions in one transaction.
 const BATCH: usize = 50;
 
+/// A session that comes from elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Incoming {
+    pub new: NewSession,
+    /// In time order. Summaries name the entries that they stand for by the ids given here.
+    pub items: Vec<Item>,
+    /// Numbered when another session has it.
+    pub title: Option<String>,
+    /// Named values of the session; for one that is there already only the first counts, which says where it came from.
+    pub facts: Vec<(String, Value)>,
+}
+
 /// Takes sessions in; what became of each, in order.
-pub(super) fn import(db: &mut Db, sessions: &[(NewSession, Vec<Item>)]) -> Result<Vec<Imported>, StoreError> {
+pub(super) fn import(db: &mut Db, sessions: &[Incoming]) -> Result<Vec<Imported>, StoreError> {
     let mut outcomes = Vec::with_capacity(sessions.len());
     for batch in sessions.chunks(BATCH) {
-        outcomes.extend(db.write("import sessions", |tx| {
-            batch.iter().map(|(new, items)| one(tx, new, items)).collect::<rusqlite::Result<Vec<_>>>()
-        })?);
+        outcomes.extend(
+            db.write("import sessions", |tx| {
+                batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()
+            })?,
+        );
     }
     db.unindexed = true;
     Ok(outcomes)
 }
 
-fn one(tx: &Transaction<'_>, new: &NewSession, items: &[Item]) -> rusqlite::Result<Imported> {
+fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<Imported> {
+    let Incoming { new, items, title: name, facts } = incoming;
     let Some(key) = sessions::key(tx, &new.id)? else {
-        sessions::insert(tx, new)?;
+        let key = sessions::insert(tx, new)?;
         items::append_in(tx, &new.id, items)?;
+        if let Some(clean) = name.as_deref().and_then(title::sanitize_title) {
+            let name = title::unique(tx, key, &clean)?;
+            tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, name))?;
+        }
+        keep(tx, key, facts)?;
         return Ok(Imported::New(items.len()));
     };
-    let mut there = items::from(tx, key, ItemId(0))?.items;
-    there.retain(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. }));
-    let same = there.iter().zip(items).take_while(|(old, new)| is_same(&old.body, &new.body)).count();
-    if same == items.len() {
-        return Ok(Imported::Same);
-    }
-    if same < there.len() {
+    let is_compared = |item: &&Item| !matches!(item.body, Body::Summary(_) | Body::Note { .. });
+    let page = items::from(tx, key, ItemId(0))?.items;
+    let there: Vec<&Item> = page.iter().filter(is_compared).collect();
+    let coming: Vec<&Item> = items.iter().filter(is_compared).collect();
+    let same = there.iter().zip(&coming).take_while(|(old, new)| is_same(&old.body, &new.body)).count();
+    if same < coming.len() && same < there.len() {
         return Ok(Imported::Differs);
     }
-    let more: Vec<Item> = items[same..].iter().map(|item| Item { id: ItemId(0), ..item.clone() }).collect();
+    keep(tx, key, facts.get(..1).unwrap_or_default())?;
+    let Some(first) = coming.get(same) else { return Ok(Imported::Same) };
+    // Entries have other numbers here where something stands between them.
+    let mut numbers: BTreeMap<ItemId, ItemId> =
+        coming.iter().zip(&there).map(|(new, old)| (new.id, old.id)).collect();
+    let last: i64 = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
+    let mut more: Vec<Item> = items.iter().skip_while(|item| item.id < first.id).cloned().collect();
+    for (item, number) in more.iter_mut().zip(last + 1..) {
+        numbers.insert(item.id, ItemId(number));
+        item.id = ItemId(number);
+    }
+    for item in &mut more {
+        if let Body::Summary(summary) = &mut item.body {
+            let here = |id: ItemId| numbers.range(..=id).next_back().map_or(id, |(_, here)| *here);
+            (summary.from, summary.to) = (here(summary.from), here(summary.to));
+        }
+    }
     items::append_in(tx, &new.id, &more)?;
     Ok(Imported::Extended(more.len()))
+}
+
+fn keep(tx: &Transaction<'_>, key: i64, facts: &[(String, Value)]) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO session_meta (session, name, value) VALUES (?1, ?2, ?3)";
+    let mut insert = tx.prepare_cached(sql)?;
+    for (name, value) in facts {
+        insert.execute((key, name, value.to_string()))?;
+    }
+    Ok(())
 }
 
 /// Whether two bodies say the same in what a file of ours carries.
@@ -54,6 +101,24 @@ fn is_same(a: &Body, b: &Body) -> bool {
         (Body::Tool(a), Body::Tool(b)) => a.name == b.name && a.content == b.content,
         _ => false,
     }
+}
+
+/// The fact of this name of every session that has it.
+pub(super) fn facts(db: &mut Db, name: &str) -> Result<BTreeMap<SessionId, Value>, StoreError> {
+    db.read("read the sessions' state", |conn| {
+        let sql = "SELECT s.id, m.value FROM session_meta m JOIN sessions s ON s.key = m.session WHERE m.name = ?1";
+        let mut statement = conn.prepare_cached(sql)?;
+        let rows = statement.query_map([name], |row| Ok((SessionId(row.get(0)?), row.get::<_, String>(1)?)))?;
+        let read = |row: rusqlite::Result<(SessionId, String)>| {
+            row.map(|(id, value)| (id, serde_json::from_str(&value).unwrap_or_default()))
+        };
+        rows.map(read).collect()
+    })
+}
+
+/// Whether a file is a database of ours: by its first bytes, without SQLite.
+pub fn is_ours(path: &Path) -> bool {
+    super::open::look(path) == super::open::Found::Ours
 }
 
 /// A fresh id: local time and six hexadecimal digits.

@@ -351,6 +351,29 @@ pub struct PickItem {
     pub always: bool,
 }
 
+/// Which sessions the browser lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    #[default]
+    All,
+    /// Of this folder.
+    Here,
+    /// Of other agents, as they lie on this machine.
+    Elsewhere,
+}
+
+impl Scope {
+    /// The one after it.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::All => Self::Here,
+            Self::Here => Self::Elsewhere,
+            Self::Elsewhere => Self::All,
+        }
+    }
+}
+
 /// Past sessions, with search and preview.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionBrowser {
@@ -366,8 +389,7 @@ pub struct SessionBrowser {
     /// The line of the hit, which stays in view.
     pub preview_hit: Option<usize>,
     pub loading: bool,
-    /// Only sessions of this folder.
-    pub here: bool,
+    pub scope: Scope,
     /// When the typed query is asked (milliseconds since the epoch).
     pub ask_at: Option<i64>,
 }

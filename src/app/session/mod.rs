@@ -2,6 +2,7 @@
 
 pub mod checkout;
 pub mod compaction;
+pub mod elsewhere;
 pub mod items;
 pub mod queue;
 pub mod rewind;

@@ -2,7 +2,7 @@
 
 mod excerpt;
 
-use super::{checkout, items, queue, rewind, tabs, turn};
+use super::{checkout, elsewhere, items, queue, rewind, tabs, turn};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::effect::{Effect, LoadRequest};
@@ -10,7 +10,7 @@ use crate::app::input::edit::Edited;
 use crate::app::input::keys::Press;
 use crate::app::input::{composer, drafts, edit, hint};
 use crate::app::lists::{first_run, models, toolsets};
-use crate::app::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser};
+use crate::app::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, Scope, SessionBrowser};
 use crate::app::model::{Model, TurnStatus};
 use crate::app::window::modals::Move;
 use crate::app::window::{modals, sidebar};
@@ -136,15 +136,24 @@ pub fn open_elsewhere(model: &mut Model, id: SessionId, pid: i64) {
     model.tab.modals.push(Modal::Confirm(confirm));
 }
 
-/// The browser, with a query.
+/// The browser, with a query; one that names another agent takes over its newest session of this folder.
 pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
+    if elsewhere::wished(model, out, query) {
+        return;
+    }
+    show(model, out, query, Scope::All);
+}
+
+/// The browser with a query and a scope.
+pub fn show(model: &mut Model, out: &mut Vec<Effect>, query: &str, scope: Scope) {
     let cursor = query.chars().count();
-    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, ..SessionBrowser::default() };
+    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, scope, ..SessionBrowser::default() };
     model.tab.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
 
-fn browser(model: &mut Model) -> Option<&mut SessionBrowser> {
+/// The browser, when it is on top.
+pub fn browser(model: &mut Model) -> Option<&mut SessionBrowser> {
     if let Some(Modal::Sessions(browser)) = model.tab.modals.last_mut() { Some(browser) } else { None }
 }
 
@@ -153,8 +162,13 @@ fn ask(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(browser) = browser(model) {
         browser.ask_at = None;
         browser.loading = true;
-        let here = browser.here.then_some(folder);
-        out.push(Effect::Store(StoreJob::ListSessions { query: browser.query.clone(), here, limit: LIMIT }));
+        let query = browser.query.clone();
+        let here = match browser.scope {
+            Scope::All => None,
+            Scope::Here => Some(folder),
+            Scope::Elsewhere => return out.push(Effect::Load(LoadRequest::Elsewhere { query })),
+        };
+        out.push(Effect::Store(StoreJob::ListSessions { query, here, limit: LIMIT }));
     }
 }
 
@@ -168,10 +182,16 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// A list came.
 pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>, of: Option<String>) {
-    let Some(browser) = browser(model) else { return };
+    let Some(browser) = browser(model).filter(|browser| browser.scope != Scope::Elsewhere) else { return };
     if browser.query != query {
         return;
     }
+    fill(model, out, rows);
+}
+
+/// Takes in the rows of a list; the selection stays on its session.
+pub fn fill(model: &mut Model, out: &mut Vec<Effect>, rows: Vec<SessionRow>) {
+    let Some(browser) = browser(model) else { return };
     let selected = browser.rows.get(browser.selected).map(|row| row.id.clone());
     let at = rows.iter().position(|row| Some(&row.id) == selected.as_ref());
     browser.rows = rows;
@@ -186,6 +206,9 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         browser.preview.clear();
         browser.preview_hit = None;
         if let Some(row) = browser.rows.get(browser.selected) {
+            if browser.scope == Scope::Elsewhere {
+                return out.push(Effect::Load(LoadRequest::ElsewherePreview { key: row.id.clone() }));
+            }
             out.push(Effect::Store(StoreJob::Preview { session: row.id.as_str().into(), hit: row.hit }));
         }
     }
@@ -211,7 +234,10 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         }
         Some(Action::Accept) => accept(model, out),
         Some(Action::Here) => {
-            browser.here = !browser.here;
+            browser.scope = browser.scope.next();
+            // Rows of another scope are no sessions of this one.
+            browser.rows.clear();
+            browser.preview.clear();
             ask(model, out);
         }
         Some(Action::DeleteSession) => ask_delete(model),
@@ -264,7 +290,11 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(browser) = browser(model) else { return };
     let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) else { return };
+    let is_elsewhere = browser.scope == Scope::Elsewhere;
     model.tab.modals.pop();
+    if is_elsewhere {
+        return elsewhere::take(model, out, id);
+    }
     tabs::open(model, out, Opens::Resume(id.as_str().into()));
 }
 
@@ -280,6 +310,10 @@ fn rename(model: &mut Model, out: &mut Vec<Effect>) {
 fn ask_delete(model: &mut Model) {
     let Some(browser) = browser(model) else { return };
     let Some(row) = browser.rows.get(browser.selected) else { return };
+    if browser.scope == Scope::Elsewhere {
+        let text = "sessions of other agents are only read: delete them where they were made";
+        return model.notices.add(model.now, Level::Info, text);
+    }
     let (id, title) = (row.id.clone(), row.title.clone().unwrap_or_else(|| row.preview.clone()));
     if model.tabs().any(|tab| tab.of.as_ref().is_some_and(|session| session.0 == id)) {
         model.notices.add(model.now, Level::Info, "an open session cannot be deleted: close its tab first");

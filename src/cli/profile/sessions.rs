@@ -7,7 +7,7 @@ use crate::config::Paths;
 use crate::protocol::SessionId;
 use crate::report::sessions::Format;
 use crate::report::sessions::export::{export as write_session, gather};
-use crate::store::{Imported, NewSession, Store};
+use crate::store::{Imported, Incoming, NewSession, Store};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -86,16 +86,14 @@ async fn take_all(store: &Store, files: &[PathBuf], known: &BTreeMap<String, Val
         let id = SessionId(id);
         let (cwd, model, source) = (word("cwd"), word("model"), "import".to_owned());
         let new = NewSession { id: id.clone(), cwd, model, source, started_at };
-        match store.import(vec![(new, items)]).await?.first() {
+        let title = Some(word("title")).filter(|title| !title.is_empty());
+        let incoming = Incoming { new, items, title, facts: Vec::new() };
+        match store.import(vec![incoming]).await?.first() {
             Some(Imported::New(_)) => taken += 1,
             _ => {
                 left.push(format!("{name} (a session of this id is there already)"));
                 continue;
             }
-        }
-        let title = word("title");
-        if !title.is_empty() {
-            store.set_title(&id, &title).await?;
         }
     }
     store.index().await?;

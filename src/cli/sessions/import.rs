@@ -1,7 +1,8 @@
 //! Sessions from JSONL files: one item a line, one session a file.
 
+use super::elsewhere;
 use crate::protocol::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
-use crate::store::{Imported, NewSession, Store};
+use crate::store::{Imported, Incoming, NewSession, Store};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ pub(super) struct Parsed {
 /// Takes the files in. What can't be taken is told and does not keep the others out; then the code is 1.
 pub(super) async fn import(
     store: &Store,
-    files: &[PathBuf],
+    from: &[String],
     cwd: &str,
     json: bool,
     out: &mut dyn Write,
@@ -32,6 +33,13 @@ pub(super) async fn import(
 ) -> anyhow::Result<i32> {
     let mut results: Vec<Value> = Vec::new();
     let (mut taken, mut items, mut failed) = (0, 0, 0);
+    let (others, files): (Vec<&String>, Vec<&String>) = from.iter().partition(|from| elsewhere::is_of_another(from));
+    for other in others {
+        let (value, went_well) = elsewhere::import(store, other, cwd, json, out, err).await?;
+        failed += usize::from(!went_well);
+        results.push(value);
+    }
+    let files: Vec<PathBuf> = files.into_iter().map(PathBuf::from).collect();
     for files in files.chunks(BATCH) {
         let mut batch = Vec::new();
         let mut names = Vec::new();
@@ -46,7 +54,8 @@ pub(super) async fn import(
                     let id = SessionId(parsed.session);
                     names.push((file, id.clone()));
                     let (cwd, source) = (cwd.to_owned(), SOURCE.to_owned());
-                    batch.push((NewSession { id, cwd, model: String::new(), source, started_at }, parsed.items));
+                    let new = NewSession { id, cwd, model: String::new(), source, started_at };
+                    batch.push(Incoming { new, items: parsed.items, title: None, facts: Vec::new() });
                 }
                 Err(why) => {
                     failed += 1;
@@ -81,7 +90,7 @@ pub(super) async fn import(
     store.index().await?;
     if json {
         writeln!(out, "{}", json!({"version": 1, "files": results}))?;
-    } else {
+    } else if !files.is_empty() {
         writeln!(out, "imported {items} items from {taken} sessions")?;
     }
     Ok(i32::from(failed > 0))

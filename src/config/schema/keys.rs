@@ -267,6 +267,12 @@ pub const KEYS: &[KeySpec] = &[
     ),
     key("checks.timeout", Integer(1, 600), May, "timeout of such a command in seconds"),
     key(
+        "elsewhere.import_python",
+        Bool,
+        Never,
+        "at the first start, bring over the sessions of a Python Hermes in the same home",
+    ),
+    key(
         "checkpoints.baseline_bytes",
         Integer(0, 1_000_000_000_000),
         Never,

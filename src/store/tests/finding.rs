@@ -252,8 +252,10 @@ fn an_imported_session_comes_once_and_may_grow() {
         let store = Store::spawn(home.path());
         let items: Vec<Item> = (1..=4).map(|n| item(n, user(&format!("word{n}")))).collect();
         let import = async |items: &[Item]| {
-            let sessions = vec![(NewSession { source: "import".to_owned(), ..new("a", "/x") }, items.to_vec())];
-            store.import(sessions).await.expect("imports")[0]
+            let new = NewSession { source: "import".to_owned(), ..new("a", "/x") };
+            let facts = vec![("origin".to_owned(), items.len().into()), ("untrusted".to_owned(), items.len().into())];
+            let title = Some("from elsewhere".to_owned());
+            store.import(vec![Incoming { new, items: items.to_vec(), title, facts }]).await.expect("imports")[0]
         };
         assert_eq!(import(&items[..3]).await, Imported::New(3));
         assert_eq!(import(&items[..3]).await, Imported::Same);
@@ -262,6 +264,9 @@ fn an_imported_session_comes_once_and_may_grow() {
         assert_eq!(import(&items[1..]).await, Imported::Differs);
         assert_eq!(store.whole(&id("a")).await.expect("reads").items, items);
         assert_eq!(store.search("word4", None, 9).await.expect("searches").rows.len(), 1);
+        assert_eq!(store.about(&id("a")).await.expect("reads").row.title.as_deref(), Some("from elsewhere"));
+        let fact = async |name: &str| store.facts(name).await.expect("reads").get(&id("a")).cloned();
+        assert_eq!((fact("origin").await, fact("untrusted").await), (Some(4.into()), Some(3.into())));
     });
 }
 

@@ -6,7 +6,7 @@ use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::input::hint;
 use crate::app::model::layout::Layout;
-use crate::app::model::modal::SessionBrowser;
+use crate::app::model::modal::{Scope, SessionBrowser};
 use crate::app::model::types::SessionRow;
 use crate::text::format;
 use crate::text::width::{truncate_middle, width};
@@ -23,21 +23,27 @@ pub fn draw(
     area: Rect,
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
-    let title = if state.here { "Sessions of this folder" } else { "Sessions" };
+    let title = match state.scope {
+        Scope::All => "Sessions",
+        Scope::Here => "Sessions of this folder",
+        Scope::Elsewhere => "Sessions of other agents",
+    };
+    let is_ours = state.scope != Scope::Elsewhere;
     let mut count = format::plural(state.rows.len() as u64, "session", "sessions");
     if let Some(of) = &state.of {
         count = format!("{count} of {of}");
     }
     let foot = hint::list(&[
-        (hint::here(model, Action::Accept), "resumes"),
-        (hint::here(model, Action::Here), "all or here"),
-        (hint::here(model, Action::DeleteSession), "removes"),
+        (hint::here(model, Action::Accept), if is_ours { "resumes" } else { "takes over" }),
+        (hint::here(model, Action::Here), "scope"),
+        (if is_ours { hint::here(model, Action::DeleteSession) } else { None }, "removes"),
         (hint::here(model, Action::Close), ""),
     ]);
     let frame = Frame { title, note: &count, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
     let empty = match (state.loading, state.query.is_empty()) {
         (true, _) => "looking…",
+        (false, true) if !is_ours => "no other agent left sessions here",
         (false, true) => "no sessions yet",
         (false, false) => "nothing matches",
     };
@@ -75,8 +81,12 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
         }
         None => {
             let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
-            let items = format::plural(session.items, "item", "items");
-            let rest = format!(" · {items} · {name}");
+            // How many a session of another agent has is known only where counting them is cheap.
+            let items = match session.items {
+                0 => String::new(),
+                items => format!(" · {}", format::plural(items, "item", "items")),
+            };
+            let rest = format!("{items} · {name}");
             let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(width(&rest)).max(8));
             paint.fit(second.x + 2, second.y, room, &format!("{folder}{rest}"), paint.role(Role::Dim));
         }

@@ -66,7 +66,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ],
                 preview_hit: None,
                 loading: false,
-                here: true,
+                scope: crate::app::model::modal::Scope::Here,
                 ask_at: None,
             })),
         ),
