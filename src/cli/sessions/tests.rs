@@ -1,6 +1,7 @@
 //! Tests of the commands, from arguments to output.
 
 use super::*;
+use std::path::PathBuf;
 use crate::protocol::{AssistantBody, Body, Item, ItemId, ToolBody};
 use crate::store::NewSession;
 use clap::Parser;
