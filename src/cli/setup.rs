@@ -1,9 +1,9 @@
 //! What flags mean to the engine, and the runtime that commands run in.
 
 use super::ChatArgs;
+use crate::elsewhere::{Places, Shelf, Taken};
 use crate::engine::{Answers, BaseOptions, Engine, EngineOptions, Opens, SessionLimits, SessionSpec, Streams};
 pub use crate::engine::{Base, key_names, logging, paths, profiles, service_keys};
-use crate::elsewhere::{Places, Shelf, Taken};
 use crate::protocol::SessionId;
 use crate::store::Store;
 use anyhow::Context as _;

@@ -251,7 +251,8 @@ impl<'s> Builder<'s> {
             let Some(Open::Call { name, target }) = self.open.remove(&id) else { continue };
             let view = ToolView { target, ..ToolView::default() };
             let content = crate::store::INTERRUPTED_RESULT.to_owned();
-            let body = ToolBody { call_id: id, name, content, outcome: Outcome::Interrupted, view, ..ToolBody::default() };
+            let body =
+                ToolBody { call_id: id, name, content, outcome: Outcome::Interrupted, view, ..ToolBody::default() };
             self.push(None, Body::Tool(body));
         }
     }

@@ -56,10 +56,7 @@ pub(super) fn ours(name: &str, args: &Value) -> Option<Match> {
             let path = path()?;
             let edits = value(&["edits"]).and_then(|edits| edits.as_array().cloned()).unwrap_or_default();
             let (old, new) = match edits.as_slice() {
-                [] => (
-                    text(&["old_string", "oldString", "oldText"])?,
-                    text(&["new_string", "newString", "newText"])?,
-                ),
+                [] => (text(&["old_string", "oldString", "oldText"])?, text(&["new_string", "newString", "newText"])?),
                 // Several at once have no one call of ours.
                 [one] => (one["oldText"].as_str()?.to_owned(), one["newText"].as_str()?.to_owned()),
                 _ => return None,

@@ -17,7 +17,8 @@ use std::path::Path;
 /// Sessions of a folder that holds `projects`, newest first.
 pub(super) fn entries(folder: &Path) -> Vec<Entry> {
     // Subagents have files of their own.
-    let mut entries = files::walk(&folder.join("projects"), |name| name.ends_with(".jsonl") && !name.starts_with("agent-"));
+    let mut entries =
+        files::walk(&folder.join("projects"), |name| name.ends_with(".jsonl") && !name.starts_with("agent-"));
     entries.retain(|entry| !entry.path.components().any(|part| part.as_os_str() == "subagents"));
     entries
 }
@@ -94,9 +95,8 @@ fn prompt(record: &Value) -> (String, Vec<Image>) {
     let texts: Vec<&str> = match &record["message"]["content"] {
         Value::String(text) => vec![text.as_str()],
         Value::Array(blocks) => {
-            let source = |block: &Value| {
-                image(block["source"]["media_type"].as_str()?, block["source"]["data"].as_str()?)
-            };
+            let source =
+                |block: &Value| image(block["source"]["media_type"].as_str()?, block["source"]["data"].as_str()?);
             images = blocks.iter().filter(|block| block["type"] == "image").filter_map(source).collect();
             blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str()).collect()
         }
@@ -104,7 +104,8 @@ fn prompt(record: &Value) -> (String, Vec<Image>) {
     };
     let own = |text: &&str| {
         let start = text.trim_start();
-        let marks = ["<system-reminder>", "<local-command-", "<command-", "<bash-", "<ide_", "<user-prompt-submit-hook>"];
+        let marks =
+            ["<system-reminder>", "<local-command-", "<command-", "<bash-", "<ide_", "<user-prompt-submit-hook>"];
         !marks.iter().any(|mark| start.starts_with(mark)) && !start.starts_with("[Request interrupted by user")
     };
     (texts.into_iter().filter(own).collect::<Vec<_>>().join("\n"), images)

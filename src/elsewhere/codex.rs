@@ -99,7 +99,12 @@ fn parts(record: &Value) -> (&str, &Value) {
     }
     let bare = matches!(
         kind,
-        "message" | "reasoning" | "function_call" | "function_call_output" | "local_shell_call" | "custom_tool_call"
+        "message"
+            | "reasoning"
+            | "function_call"
+            | "function_call_output"
+            | "local_shell_call"
+            | "custom_tool_call"
             | "custom_tool_call_output"
     );
     (if bare { "response_item" } else { kind }, record)
@@ -224,7 +229,8 @@ fn output(output: &Value) -> Answer {
     let mut answer = Answer::default();
     match output {
         Value::String(text) => {
-            let inner: Option<Value> = serde_json::from_str(text).ok().filter(|inner: &Value| inner["output"].is_string());
+            let inner: Option<Value> =
+                serde_json::from_str(text).ok().filter(|inner: &Value| inner["output"].is_string());
             match inner {
                 Some(inner) => {
                     inner["output"].as_str().unwrap_or_default().clone_into(&mut answer.text);
@@ -232,7 +238,8 @@ fn output(output: &Value) -> Answer {
                 }
                 None => {
                     answer.exit_code = text.lines().take(6).find_map(|line| {
-                        let code = line.strip_prefix("Process exited with code ").or(line.strip_prefix("Exit code: "))?;
+                        let code =
+                            line.strip_prefix("Process exited with code ").or(line.strip_prefix("Exit code: "))?;
                         code.trim().parse().ok()
                     });
                     answer.text.clone_from(text);

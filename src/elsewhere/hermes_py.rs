@@ -54,8 +54,17 @@ fn of_database(path: &Path) -> Result<Vec<Row>, String> {
     let told = |error: rusqlite::Error| format!("{}: {error}", path.display()).to_lowercase();
     let conn = db::open(path)?;
     let wanted = [
-        "id", "source", "model", "model_config", "parent_session_id", "started_at", "ended_at", "cwd", "title",
-        "archived", "end_reason",
+        "id",
+        "source",
+        "model",
+        "model_config",
+        "parent_session_id",
+        "started_at",
+        "ended_at",
+        "cwd",
+        "title",
+        "archived",
+        "end_reason",
     ];
     let columns = db::select(&conn, "sessions", &wanted);
     let active = match db::columns(&conn, "messages").iter().any(|name| name == "active") {
@@ -141,8 +150,17 @@ fn rows(path: &Path, id: &str, model: &str, builder: &mut Builder<'_>) -> Result
     let told = |error: rusqlite::Error| format!("{}: {error}", path.display()).to_lowercase();
     let conn: Connection = db::open(path)?;
     let wanted = [
-        "role", "content", "tool_call_id", "tool_calls", "tool_name", "timestamp", "reasoning", "reasoning_content",
-        "active", "compacted", "observed",
+        "role",
+        "content",
+        "tool_call_id",
+        "tool_calls",
+        "tool_name",
+        "timestamp",
+        "reasoning",
+        "reasoning_content",
+        "active",
+        "compacted",
+        "observed",
     ];
     let columns = db::select(&conn, "messages", &wanted);
     let sql = format!("SELECT {columns} FROM messages WHERE session_id = ?1 ORDER BY messages.id");
@@ -164,7 +182,8 @@ fn rows(path: &Path, id: &str, model: &str, builder: &mut Builder<'_>) -> Result
             continue;
         }
         if active && archived > 0 {
-            let text = "Python Hermes compacted the entries before this one. Its summary is among the entries that follow.";
+            let text =
+                "Python Hermes compacted the entries before this one. Its summary is among the entries that follow.";
             builder.compacted(None, text, archived, model);
             archived = 0;
         }
@@ -194,9 +213,8 @@ fn content(value: &Value) -> (String, Vec<Image>) {
         Value::String(text) => (text.clone(), Vec::new()),
         Value::Array(parts) => {
             let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str().or(part.as_str())).collect();
-            let picture = |part: &Value| {
-                image_of_url(part["image_url"]["url"].as_str().or(part["image_url"].as_str())?)
-            };
+            let picture =
+                |part: &Value| image_of_url(part["image_url"]["url"].as_str().or(part["image_url"].as_str())?);
             (texts.join("\n"), parts.iter().filter_map(picture).collect())
         }
         Value::Null => (String::new(), Vec::new()),

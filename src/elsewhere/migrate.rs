@@ -142,12 +142,7 @@ impl Migration {
     }
 }
 
-async fn put(
-    store: &Store,
-    batch: Vec<crate::store::Incoming>,
-    dry: bool,
-    done: &mut Migrated,
-) -> Result<(), String> {
+async fn put(store: &Store, batch: Vec<crate::store::Incoming>, dry: bool, done: &mut Migrated) -> Result<(), String> {
     if batch.is_empty() {
         return Ok(());
     }
@@ -215,9 +210,11 @@ pub fn waits(home: &Path) -> bool {
     if home.join(DONE).exists() {
         return false;
     }
-    hermes_py::database(home).is_some() || std::fs::read_dir(home.join("sessions")).is_ok_and(|mut entries| {
-        entries.any(|entry| entry.is_ok_and(|entry| entry.path().extension().is_some_and(|ending| ending == "jsonl")))
-    })
+    hermes_py::database(home).is_some()
+        || std::fs::read_dir(home.join("sessions")).is_ok_and(|mut entries| {
+            entries
+                .any(|entry| entry.is_ok_and(|entry| entry.path().extension().is_some_and(|ending| ending == "jsonl")))
+        })
 }
 
 /// The migration of a program's first start: in one process at a time, and once. `None`: another does it, or it is done.

@@ -167,10 +167,12 @@ impl Places {
         let data = named("XDG_DATA_HOME").or_else(|| below(".local/share"));
         let claude = match named("CLAUDE_CONFIG_DIR") {
             Some(folder) => vec![folder],
-            None => [below(".claude"), named("XDG_CONFIG_HOME").or_else(|| below(".config")).map(|at| at.join("claude"))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            None => {
+                [below(".claude"), named("XDG_CONFIG_HOME").or_else(|| below(".config")).map(|at| at.join("claude"))]
+                    .into_iter()
+                    .flatten()
+                    .collect()
+            }
         };
         Self {
             claude,

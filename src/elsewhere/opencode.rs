@@ -70,10 +70,10 @@ pub(super) fn read(found: &Found, builder: Builder<'_>) -> Result<Conversation, 
         .query_row(&format!("SELECT {revert} FROM session WHERE id = ?1"), [&found.id], |row| row.get(0))
         .map_err(told)?;
     let revert = revert.and_then(|revert| serde_json::from_str(&revert).ok()).unwrap_or_default();
-    let messages = rows(&conn, "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY id", &found.id).map_err(told)?;
-    let parts = |id: &str| {
-        rows(&conn, "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id", id).unwrap_or_default()
-    };
+    let messages =
+        rows(&conn, "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY id", &found.id).map_err(told)?;
+    let parts =
+        |id: &str| rows(&conn, "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id", id).unwrap_or_default();
     conversation(found, builder, &messages, parts, &revert)
 }
 

@@ -23,7 +23,8 @@ pub enum Taken {
 
 /// Takes over what a wish names, for work in the folder `here`. The error says what failed and what to do.
 pub async fn take(store: &Store, shelf: &Shelf, secrets: &Secrets, wish: &str, here: &str) -> Result<Taken, String> {
-    let (word, id) = wish.trim().trim_start_matches('@').split_once(':').unwrap_or((wish.trim().trim_start_matches('@'), ""));
+    let (word, id) =
+        wish.trim().trim_start_matches('@').split_once(':').unwrap_or((wish.trim().trim_start_matches('@'), ""));
     let known: Vec<String> = Agent::ALL.iter().map(|agent| format!("@{}", agent.word())).collect();
     let agent = Agent::of_word(word)
         .ok_or_else(|| format!("no agent `@{word}`: sessions of {} can be taken over", known.join(", ")))?;

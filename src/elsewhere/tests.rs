@@ -22,8 +22,14 @@ fn machine() -> (tempfile::TempDir, Places) {
         std::fs::copy(fixture(name), path).expect("copied");
     };
     put(".claude/projects/-home-sam-demo/ec9f5c13-46bc-4e6c-b056-7533a2d7c084.jsonl", "claude.jsonl");
-    put(".codex/sessions/2026/11/26/rollout-2026-11-26T07-33-35-01a216c6-2b67-7270-a94e-1f2f97568c68.jsonl", "codex.jsonl");
-    put(".pi/agent/sessions/--home-sam-demo--/2026-11-26T07-33-38-163Z_01a216c6-34f2-727f-b1ef-d2397b3398d7.jsonl", "pi.jsonl");
+    put(
+        ".codex/sessions/2026/11/26/rollout-2026-11-26T07-33-35-01a216c6-2b67-7270-a94e-1f2f97568c68.jsonl",
+        "codex.jsonl",
+    );
+    put(
+        ".pi/agent/sessions/--home-sam-demo--/2026-11-26T07-33-38-163Z_01a216c6-34f2-727f-b1ef-d2397b3398d7.jsonl",
+        "pi.jsonl",
+    );
     database(&root.path().join("opencode/opencode.db"), "opencode.sql");
     database(&root.path().join("hermes/state.db"), "hermes-py.sql");
     let at = |path: &str| Some(root.path().join(path));
@@ -105,7 +111,13 @@ fn a_session_of_claude_code_is_read() {
     let (found, conversation) = of(Agent::Claude);
     assert_eq!(
         (found.id.as_str(), found.prompt.as_str(), found.model.as_str(), found.cwd.as_str(), found.messages),
-        ("ec9f5c13-46bc-4e6c-b056-7533a2d7c084", "Print the file a.txt", "claude-sonnet-4-5", "/home/sam/demo", Some(10))
+        (
+            "ec9f5c13-46bc-4e6c-b056-7533a2d7c084",
+            "Print the file a.txt",
+            "claude-sonnet-4-5",
+            "/home/sam/demo",
+            Some(10)
+        )
     );
     assert_eq!(
         shown(&conversation.items),
@@ -115,8 +127,8 @@ fn a_session_of_claude_code_is_read() {
              [toolu_1_1 read_file {\"path\":\"/home/sam/demo/a.txt\"}]",
             "1 toolu_1_1 read_file: 1\tone\n2\ttwo\n3\t </home/sam/demo/a.txt>",
             "1 toolu_1_0 terminal: one\ntwo <cat a.txt>",
-            "1 claude-sonnet-4-5  [toolu_2_0 patch {\"mode\":\"replace\",\"new_string\":\"2\",\"old_string\":\"two\",\
-             \"path\":\"/home/sam/demo/a.txt\"}]",
+            "1 claude-sonnet-4-5  [toolu_2_0 patch {\"mode\":\"replace\",\"path\":\"/home/sam/demo/a.txt\",\
+             \"old_string\":\"two\",\"new_string\":\"2\"}]",
             "1 toolu_2_0 patch: The file /home/sam/demo/a.txt has been updated successfully. (file state is current in your \
              context — no need to Read it back) </home/sam/demo/a.txt>",
             "1 claude-sonnet-4-5 The file has two lines.",
@@ -138,8 +150,8 @@ fn a_session_of_pi_is_read() {
             "1 mock-model  [call_1_0 terminal {\"command\":\"cat a.txt\"}] [call_1_1 read_file {\"path\":\"/home/sam/demo/a.txt\"}]",
             "1 call_1_0 terminal: one\ntwo\n <cat a.txt>",
             "1 call_1_1 read_file: one\ntwo\n </home/sam/demo/a.txt>",
-            "1 mock-model  [call_2_0 patch {\"mode\":\"replace\",\"new_string\":\"2\",\"old_string\":\"two\",\"path\":\
-             \"/home/sam/demo/a.txt\"}]",
+            "1 mock-model  [call_2_0 patch {\"mode\":\"replace\",\"path\":\"/home/sam/demo/a.txt\",\
+             \"old_string\":\"two\",\"new_string\":\"2\"}]",
             "1 call_2_0 patchfailed: edits[0] and edits[1] overlap in /home/sam/demo/a.txt. Merge them into one edit or target \
              disjoint regions. </home/sam/demo/a.txt>",
             "1 mock-model The file has two lines.",
@@ -165,7 +177,10 @@ fn a_session_of_opencode_is_read() {
     assert_eq!(lines[2], "1 call_2_0 terminal: one\ntwo\n <cat a.txt>");
     assert!(lines[3].starts_with("1 call_2_1 read_file: <path>/home/sam/demo/a.txt</path>"), "{}", lines[3]);
     assert!(lines[4].contains("call_3_0 patch") && lines[5].contains("Edit applied successfully."), "{lines:?}");
-    assert_eq!(lines[6..], ["1 mock-model The file has two lines.", "2 user \"And how many lines are that?\"", "2 mock-model ok"]);
+    assert_eq!(
+        lines[6..],
+        ["1 mock-model The file has two lines.", "2 user \"And how many lines are that?\"", "2 mock-model ok"]
+    );
 }
 
 #[test]
@@ -177,11 +192,14 @@ fn a_session_of_python_hermes_is_read() {
     );
     let lines = shown(&conversation.items);
     assert_eq!(lines.len(), 9);
-    assert_eq!(lines[2], "1 call_1_0 terminal: {\"output\": \"one\\ntwo\", \"exit_code\": 0, \"error\": null} <cat a.txt>");
+    assert_eq!(
+        lines[2],
+        "1 call_1_0 terminal: {\"output\": \"one\\ntwo\", \"exit_code\": 0, \"error\": null} <cat a.txt>"
+    );
     assert_eq!(
         lines[4],
-        "1 mock-model  [call_2_0 patch {\"mode\":\"replace\",\"new_string\":\"2\",\"old_string\":\"two\",\"path\":\
-         \"/home/sam/demo/a.txt\"}]"
+        "1 mock-model  [call_2_0 patch {\"mode\":\"replace\",\"path\":\"/home/sam/demo/a.txt\",\
+         \"old_string\":\"two\",\"new_string\":\"2\"}]"
     );
     let Body::Tool(tool) = &conversation.items[2].body else { panic!("a result") };
     assert_eq!((tool.view.output.as_str(), tool.view.exit_code), ("one\ntwo", Some(0)));
@@ -213,7 +231,8 @@ fn what_claude_code_went_back_from_is_left_out() {
     aside["isSidechain"] = true.into();
     let thinking = json!([{"type": "thinking", "thinking": "Let me see.", "signature": "x"}]);
     let fetch = json!([{"type": "tool_use", "id": "t1", "name": "WebFetch", "input": {"url": "https://example.org"}}]);
-    let fetched = json!([{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "a page"}]}]);
+    let fetched =
+        json!([{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "a page"}]}]);
     let mut more = record("d", json!("c"), "assistant", fetch);
     more["message"]["id"] = "mc".into();
     let conversation = read_lines(
@@ -231,7 +250,12 @@ fn what_claude_code_went_back_from_is_left_out() {
             summary,
             record("g", json!("f"), "user", json!("<command-name>/clear</command-name>")),
             record("h", json!("g"), "user", json!("go on")),
-            record("i", json!("h"), "assistant", json!([{"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls"}}])),
+            record(
+                "i",
+                json!("h"),
+                "assistant",
+                json!([{"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls"}}]),
+            ),
         ],
     );
     assert_eq!(
@@ -253,8 +277,11 @@ fn what_claude_code_went_back_from_is_left_out() {
 
 #[test]
 fn what_codex_took_back_compacted_and_patched_is_as_it_left_it() {
-    let item = |payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload});
-    let user = |text: &str| item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}));
+    let item =
+        |payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload});
+    let user = |text: &str| {
+        item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}))
+    };
     let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch";
     let conversation = read_lines(
         Agent::Codex,
@@ -272,7 +299,9 @@ fn what_codex_took_back_compacted_and_patched_is_as_it_left_it() {
             json!({"type": "compacted", "payload": {"message": "", "replacement_history": [
                 {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "All so far."}]}]}}),
             user("two"),
-            item(json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "x"})),
+            item(
+                json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "x"}),
+            ),
             item(json!({"type": "function_call", "call_id": "u", "name": "update_plan", "arguments": "{\"plan\":[]}"})),
             item(json!({"type": "function_call_output", "call_id": "u", "output": "Plan updated"})),
             user("three"),
@@ -285,8 +314,11 @@ fn what_codex_took_back_compacted_and_patched_is_as_it_left_it() {
         shown(&conversation.items),
         [
             "1 user one".to_owned(),
-            format!("1   [p patch {}] [s terminal {{\"command\":\"false\",\"workdir\":\"/tmp\"}}]", json!({"mode": "patch", "patch": patch}))
-                .replace(" [s terminal {\"command\":\"false\",\"workdir\":\"/tmp\"}]", ""),
+            format!(
+                "1   [p patch {}] [s terminal {{\"command\":\"false\",\"workdir\":\"/tmp\"}}]",
+                json!({"mode": "patch", "patch": patch})
+            )
+            .replace(" [s terminal {\"command\":\"false\",\"workdir\":\"/tmp\"}]", ""),
             "1 p patch: Success <a.txt>".to_owned(),
             "1   [s terminal {\"command\":\"false\",\"workdir\":\"/tmp\"}]".to_owned(),
             "1 s terminalfailed: Exit code: 1\nOutput:\n <false>".to_owned(),
@@ -315,7 +347,11 @@ fn the_branch_of_pi_that_is_open_is_read() {
             json!({"type": "session", "version": 3, "id": "1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/home/sam"}),
             entry("a", Value::Null, user("one")),
             entry("b", json!("a"), user("left")),
-            entry("c", json!("a"), json!({"message": {"role": "bashExecution", "command": "make", "output": "no", "exitCode": 2, "timestamp": 5}})),
+            entry(
+                "c",
+                json!("a"),
+                json!({"message": {"role": "bashExecution", "command": "make", "output": "no", "exitCode": 2, "timestamp": 5}}),
+            ),
             entry("d", json!("c"), user("kept")),
             entry("e", json!("d"), json!({"type": "compaction", "summary": "Made it.", "firstKeptEntryId": "d"})),
             entry("f", json!("e"), json!({"type": "session_info", "name": "A name"})),
@@ -355,7 +391,8 @@ fn what_python_hermes_compacted_and_took_back_is_told_apart() {
     .expect("runs");
     drop(conn);
     let shelf = Shelf::new(places);
-    let ids: Vec<String> = everything(&shelf).into_iter().filter(|f| f.agent == Agent::HermesPy).map(|f| f.id).collect();
+    let ids: Vec<String> =
+        everything(&shelf).into_iter().filter(|f| f.agent == Agent::HermesPy).map(|f| f.id).collect();
     assert_eq!(ids, ["20261126_073413_eee5b5", "c"]);
     let conversation = read(&shelf.by_id(Agent::HermesPy, "c").expect("found"), &Secrets::default()).expect("reads");
     let lines = shown(&conversation.items);
@@ -365,7 +402,8 @@ fn what_python_hermes_compacted_and_took_back_is_told_apart() {
     assert_eq!(conversation.left_out.get("entries that were rewound"), Some(&1));
     assert_eq!(conversation.left_out.get("messages of others in a group"), Some(&1));
     let row = hermes_py::list(&root.path().join("hermes")).expect("lists").into_iter().find(|row| row.found.id == "c");
-    let lineage = json!({"source": "telegram", "parent": "20261126_073413_eee5b5", "kind": "branched", "archived": true});
+    let lineage =
+        json!({"source": "telegram", "parent": "20261126_073413_eee5b5", "kind": "branched", "archived": true});
     assert_eq!(row.map(|row| row.lineage), Some(lineage));
 }
 
@@ -393,10 +431,7 @@ fn older_schemas_and_older_files_of_python_hermes_are_read() {
     let ids: Vec<&str> = rows.iter().map(|row| row.found.id.as_str()).collect();
     assert_eq!(ids, ["older", "first"]);
     let texts = |at: usize| shown(&read(&rows[at].found, &Secrets::default()).expect("reads").items);
-    assert_eq!(
-        texts(0),
-        ["1 user from a file", "1  Used the tool web_search: {}\n\nweb_search returned:\nfound"]
-    );
+    assert_eq!(texts(0), ["1 user from a file", "1  Used the tool web_search: {}\n\nweb_search returned:\nfound"]);
     assert_eq!(texts(1), ["1 user hello", "1  hi"]);
 }
 
@@ -419,7 +454,10 @@ fn what_opencode_reverted_is_left_out_and_older_files_are_read() {
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         std::fs::write(path, value.to_string()).expect("written");
     };
-    put("session/p/ses_1.json", json!({"id": "ses_1", "directory": "/home/sam", "title": "Old", "time": {"created": 5_000_000_000_000_i64}}));
+    put(
+        "session/p/ses_1.json",
+        json!({"id": "ses_1", "directory": "/home/sam", "title": "Old", "time": {"created": 5_000_000_000_000_i64}}),
+    );
     put("message/ses_1/msg_1.json", json!({"role": "user", "time": {"created": 5}}));
     put("part/msg_1/prt_1.json", json!({"type": "text", "text": "hello"}));
     put("part/msg_1/prt_2.json", json!({"type": "text", "text": "a reminder", "synthetic": true}));
@@ -443,13 +481,16 @@ fn the_shelf_lists_finds_and_names() {
         found.sort_unstable();
         found
     };
-    assert_eq!(list("print A.TXT", None).len(), 4);
+    assert_eq!(list("print A.TXT", None).len(), 5);
     assert_eq!(list("bench", None), ["hermes-py", "opencode"]);
     assert_eq!(list("@codex", None), ["codex"]);
     assert_eq!(list("@codex nothing", None), Vec::<&str>::new());
     assert_eq!(list("", Some("/home/sam/demo/")).len(), 5);
     assert_eq!(list("", Some("/home/sam")), Vec::<&str>::new());
-    assert_eq!(shelf.by_id(Agent::Codex, "01a2").map(|found| found.key()), Ok("@codex:01a216c6-2b67-7270-a94e-1f2f97568c68".into()));
+    assert_eq!(
+        shelf.by_id(Agent::Codex, "01a2").map(|found| found.key()),
+        Ok("@codex:01a216c6-2b67-7270-a94e-1f2f97568c68".into())
+    );
     assert_eq!(shelf.by_id(Agent::Pi, "77").map(|found| found.id), Err("no session of pi starts with `77`".to_owned()));
     for agent in Agent::ALL {
         assert_eq!(Agent::of_word(agent.word()), Some(agent));

@@ -28,11 +28,9 @@ pub struct Incoming {
 pub(super) fn import(db: &mut Db, sessions: &[Incoming]) -> Result<Vec<Imported>, StoreError> {
     let mut outcomes = Vec::with_capacity(sessions.len());
     for batch in sessions.chunks(BATCH) {
-        outcomes.extend(
-            db.write("import sessions", |tx| {
-                batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()
-            })?,
-        );
+        outcomes.extend(db.write("import sessions", |tx| {
+            batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()
+        })?);
     }
     db.unindexed = true;
     Ok(outcomes)
@@ -61,8 +59,7 @@ fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<Import
     keep(tx, key, facts.get(..1).unwrap_or_default())?;
     let Some(first) = coming.get(same) else { return Ok(Imported::Same) };
     // Entries have other numbers here where something stands between them.
-    let mut numbers: BTreeMap<ItemId, ItemId> =
-        coming.iter().zip(&there).map(|(new, old)| (new.id, old.id)).collect();
+    let mut numbers: BTreeMap<ItemId, ItemId> = coming.iter().zip(&there).map(|(new, old)| (new.id, old.id)).collect();
     let last: i64 = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
     let mut more: Vec<Item> = items.iter().skip_while(|item| item.id < first.id).cloned().collect();
     for (item, number) in more.iter_mut().zip(last + 1..) {

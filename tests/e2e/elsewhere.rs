@@ -26,11 +26,14 @@ fn agents(home: &Home) {
     put(home, ".claude/projects/-p/ec9f5c13-46bc-4e6c-b056-7533a2d7c084.jsonl", "claude.jsonl");
     put(home, CODEX, "codex.jsonl");
     put(home, ".local/share/opencode/opencode.db", "opencode.sql");
-    put(home, ".pi/agent/sessions/--p--/2026-11-26T07-33-38-163Z_01a216c6-34f2-727f-b1ef-d2397b3398d7.jsonl", "pi.jsonl");
+    put(
+        home,
+        ".pi/agent/sessions/--p--/2026-11-26T07-33-38-163Z_01a216c6-34f2-727f-b1ef-d2397b3398d7.jsonl",
+        "pi.jsonl",
+    );
 }
 
-const CODEX: &str =
-    ".codex/sessions/2026/11/26/rollout-2026-11-26T07-33-35-01a216c6-2b67-7270-a94e-1f2f97568c68.jsonl";
+const CODEX: &str = ".codex/sessions/2026/11/26/rollout-2026-11-26T07-33-35-01a216c6-2b67-7270-a94e-1f2f97568c68.jsonl";
 
 fn value(home: &Home, args: &[&str]) -> Value {
     let output = home.run(args);
@@ -97,8 +100,10 @@ fn a_folder_without_a_session_of_the_agent_says_how_to_name_one() {
     assert!(listed.starts_with("@codex:01a216c6-2b67-7270-a94e-1f2f97568c68  "), "{listed}");
     // On the screen they are listed to choose from.
     let mut term = Term::start(&home, &["--cwd", &other.display().to_string(), "-r", "@codex"]);
-    term.wait("Sessions of other agents").wait("Print the file a.txt").send("\r");
-    term.wait("Taken over from Codex").send("go on\r").wait("done");
+    term.wait("Sessions of other agents").wait("Print the file a.txt");
+    term.send("\r");
+    term.wait("Taken over from Codex");
+    term.send("go on\r").wait("done");
     assert!(last(&mock).contains("Print the file a.txt"));
 }
 
@@ -108,8 +113,10 @@ fn the_browser_lists_and_takes_over_what_lies_elsewhere() {
     let home = Home::with(&mock, "");
     agents(&home);
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("\x12").wait("no sessions yet");
-    term.send("\t").wait("Sessions of this folder").send("\t").wait("Sessions of other agents").wait("4 sessions");
+    term.wait("❯");
+    term.send("\x12").wait("no sessions yet");
+    term.send("\t").wait("Sessions of this folder");
+    term.send("\t").wait("Sessions of other agents").wait("4 sessions");
     term.wait("opencode mock-model").wait("Codex mock-model").wait("Claude Code claude-sonnet-4-5");
     // What is typed narrows it, and the preview follows.
     term.send("@pi").wait("1 session").gone("Codex mock-model").wait("The file has two lines.");
@@ -146,7 +153,11 @@ fn sessions_are_imported_by_file_by_agent_and_all() {
     assert_eq!(hits.as_array().map(Vec::len), Some(4), "{hits}");
     let wrong = home.run(&["sessions", "import", "@nobody", "@pi:zz"]);
     assert_eq!(wrong.status.code(), Some(1));
-    assert!(err(&wrong).contains("@nobody: no such agent") && err(&wrong).contains("no session of pi"), "{}", err(&wrong));
+    assert!(
+        err(&wrong).contains("@nobody: no such agent") && err(&wrong).contains("no session of pi"),
+        "{}",
+        err(&wrong)
+    );
 }
 
 /// A Python Hermes of so many sessions in the home of this one.
@@ -174,11 +185,11 @@ fn a_migration_that_is_killed_goes_on_where_it_was() {
     assert_eq!((&dry["migrated"]["new"], &dry["dry_run"]), (&json!(1201), &json!(true)), "{dry}");
     assert_eq!(value(&home, &["sessions", "stats", "--json"])["sessions"], json!(0));
     for _ in 0..3 {
-        let known = value(&home, &["sessions", "stats", "--json"])["sessions"].as_u64().unwrap();
+        let known = value(&home, &["sessions", "stats", "--json"])["sessions"].as_i64().unwrap();
         let mut run = home.command(&["migrate-sessions"]).spawn().unwrap();
         let there = || {
             let conn = rusqlite::Connection::open(home.hermes().join("hermes.db")).unwrap();
-            conn.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, u64>(0)).unwrap_or_default()
+            conn.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0)).unwrap_or_default()
         };
         let mut ended = false;
         until("some came over", || {
@@ -210,7 +221,8 @@ fn the_first_start_brings_over_earlier_sessions_once() {
     python(&home, 40);
     let mut term = Term::start(&home, &[]);
     term.wait("41 sessions of Python Hermes brought over");
-    term.send("\x12").wait("Bench session").send("\x1b");
+    term.send("\x12").wait("Bench session");
+    term.send("\x1b");
     term.quit();
     term.ended();
     // It is done: what is new over there waits for a word.
@@ -221,9 +233,13 @@ fn the_first_start_brings_over_earlier_sessions_once() {
     )
     .unwrap();
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("\x12").wait("41 sessions");
+    term.wait("❯");
+    term.send("\x12").wait("41 sessions");
     assert!(!term.text().contains("brought over"));
-    assert_eq!(out(&home.run(&["migrate-sessions"])).split(';').next(), Some("1 session of Python Hermes brought over (1 entries)"));
+    assert_eq!(
+        out(&home.run(&["migrate-sessions"])).split(';').next(),
+        Some("1 session of Python Hermes brought over (1 entries)")
+    );
 }
 
 #[test]
@@ -232,7 +248,8 @@ fn the_setting_leaves_earlier_sessions_where_they_are() {
     let home = Home::with(&mock, "elsewhere:\n  import_python: false\n");
     python(&home, 3);
     let mut term = Term::start(&home, &[]);
-    term.wait("❯").send("hello\r").wait("an answer");
+    term.wait("❯");
+    term.send("hello\r").wait("an answer");
     term.send("\x12").wait("1 session");
     assert!(!home.hermes().join("imported.json").exists());
     // They are still there to be taken one by one.

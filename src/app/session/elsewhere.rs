@@ -48,7 +48,7 @@ pub fn listed(
         return;
     }
     // The same list again leaves the preview as it is.
-    if browser.rows != rows || browser.loading {
+    if browser.rows != rows {
         sessions::fill(model, out, rows);
     }
     if let Some(browser) = sessions::browser(model) {

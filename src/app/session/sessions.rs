@@ -234,10 +234,13 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         }
         Some(Action::Accept) => accept(model, out),
         Some(Action::Here) => {
-            browser.scope = browser.scope.next();
-            // Rows of another scope are no sessions of this one.
-            browser.rows.clear();
-            browser.preview.clear();
+            let before = browser.scope;
+            browser.scope = before.next();
+            if [before, browser.scope].contains(&Scope::Elsewhere) {
+                // Sessions of other agents can't be resumed as they are, nor ours be taken over.
+                browser.rows.clear();
+                browser.preview.clear();
+            }
             ask(model, out);
         }
         Some(Action::DeleteSession) => ask_delete(model),

@@ -211,26 +211,21 @@ pub(super) fn everyone() -> Vec<String> {
 }
 
 /// Runs `hermes migrate-sessions` and returns the exit code.
-pub async fn migrate(
-    args: MigrateArgs,
-    store: Store,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> anyhow::Result<i32> {
+pub async fn migrate(args: MigrateArgs, store: Store, out: &mut dyn Write, err: &mut dyn Write) -> anyhow::Result<i32> {
     let home = setup::paths()?.home;
     let from = args.from.unwrap_or(home);
     let from = if from.is_file() { from.parent().unwrap_or(&from).to_owned() } else { from };
     let of = places()?;
     let name = from.display().to_string();
     let migration = Migration::of_python(from.clone());
-    let done =
-        bring(&store, &of, migration, (&name, Agent::HermesPy.name(), args.dry_run, args.json), out, err).await;
+    let done = bring(&store, &of, migration, (&name, Agent::HermesPy.name(), args.dry_run, args.json), out, err).await;
     store.close().await;
     let (value, went_well) = done?;
     if args.json {
         writeln!(out, "{}", json!({"version": 1, "dry_run": args.dry_run, "migrated": value}))?;
     }
-    let nothing = ["new", "extended", "same", "differ"].iter().all(|key| value[*key] == 0) && value["skipped"] == json!({});
+    let nothing =
+        ["new", "extended", "same", "differ"].iter().all(|key| value[*key] == 0) && value["skipped"] == json!({});
     if went_well && nothing && !args.json {
         writeln!(err, "{name} holds no sessions of a Python Hermes; name its home with --from")?;
     }

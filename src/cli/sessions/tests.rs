@@ -1,11 +1,11 @@
 //! Tests of the commands, from arguments to output.
 
 use super::*;
-use std::path::PathBuf;
 use crate::protocol::{AssistantBody, Body, Item, ItemId, ToolBody};
 use crate::store::NewSession;
 use clap::Parser;
 use serde_json::Value;
+use std::path::PathBuf;
 
 #[derive(Parser)]
 struct Line {

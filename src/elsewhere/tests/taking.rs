@@ -144,12 +144,18 @@ fn thousands_come_over_once_and_the_rest_after_a_stop() {
         let about = store.about(&SessionId("many7".to_owned())).await.expect("there").row;
         assert_eq!((about.title.as_deref(), about.started_at, about.updated_at), (Some("Title 7"), 7000, 7000));
         // One went on over there.
-        conn.execute("INSERT INTO messages (session_id, role, content, timestamp) VALUES ('many7', 'assistant', 'more', 9)", [])
-            .expect("runs");
+        conn.execute(
+            "INSERT INTO messages (session_id, role, content, timestamp) VALUES ('many7', 'assistant', 'more', 9)",
+            [],
+        )
+        .expect("runs");
         let more = migration.run(&store, &secrets, false, |_| {}).await.expect("runs");
         assert_eq!((more.extended, more.items, more.same), (1, 1, 450));
-        assert_eq!(more.line("Python Hermes", false), "0 sessions of Python Hermes brought over (1 entries); 1 got more entries; \
-                   450 were here already; left out: 50 sessions of subagents");
+        assert_eq!(
+            more.line("Python Hermes", false),
+            "0 sessions of Python Hermes brought over (1 entries); 1 got more entries; \
+                   450 were here already; left out: 50 sessions of subagents"
+        );
         store.close().await;
     });
 }

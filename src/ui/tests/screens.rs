@@ -114,6 +114,39 @@ fn each_modal() {
 }
 
 #[test]
+fn sessions_of_other_agents() {
+    use crate::app::model::modal::{Modal, Scope, SessionBrowser};
+    use crate::app::model::types::SessionRow;
+    use crate::text::{Line, Role};
+    let row = |agent: &str, title: Option<&str>, prompt: &str, items: u64, hours: i64| SessionRow {
+        id: format!("@{agent}:1"),
+        title: title.map(str::to_owned),
+        preview: prompt.into(),
+        cwd: "/home/sam/src/shop".into(),
+        model: agent.into(),
+        updated_at: fixture::NOW - hours * 3_600_000,
+        items,
+        ..SessionRow::default()
+    };
+    let rows = vec![
+        row("Codex gpt-5.1-codex", None, "make the checkout total agree with the invoice", 0, 2),
+        row("Claude Code claude-sonnet-4-5", Some("Race in the cart"), "why does it fail", 42, 26),
+        row("opencode kimi-k2", Some("Docs of the API"), "write the docs", 1, 50),
+        row("Python Hermes gpt-5", None, "tidy the tests", 310, 900),
+    ];
+    let preview = vec![
+        Line::plain("❯ make the checkout total agree with the invoice", Role::Strong),
+        Line::plain("The invoice rounds each line, the checkout rounds the sum.", Role::Text),
+    ];
+    let browser = SessionBrowser { rows, preview, scope: Scope::Elsewhere, ..SessionBrowser::default() };
+    let mut model = fixture::busy();
+    model.tab.modals.push(Modal::Sessions(Box::new(browser)));
+    for (columns, rows) in [(100, 30), (60, 20)] {
+        insta::assert_snapshot!(format!("elsewhere-{columns}x{rows}"), shown(&model, columns, rows));
+    }
+}
+
+#[test]
 fn a_sign_in_shows_its_picture_where_it_fits() {
     use crate::app::model::modal::Modal;
     use crate::app::model::sign_in::{SignInStage, Visit};

@@ -187,3 +187,39 @@ fn the_window_title_names_the_profile() {
     let named = title(Some("work"));
     assert!(matches!(named.as_slice(), [Effect::Title(title)] if title.ends_with("— Hermes (work)")), "{named:?}");
 }
+
+#[test]
+fn the_third_scope_takes_over_sessions_of_other_agents() {
+    use crate::app::msg::LoadReply;
+    use crate::app::session::elsewhere::TakenOver;
+    let mut model = ready();
+    let ask = |query: &str| Effect::Load(LoadRequest::Elsewhere { query: query.into() });
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["a"]);
+    assert_eq!(script(&mut model, "<tab><tab>"), [list("", Some("/src/app")), ask("")]);
+    assert_eq!(rows(&mut model, "", &["a"]), [], "an answer of the scope before is dropped");
+    assert_eq!(script(&mut model, "<ret>"), [], "nothing is there to take yet");
+    let came = |more: bool| {
+        let rows = vec![row("@codex:1"), row("@pi:2")];
+        Msg::Loaded(LoadReply::Elsewhere { query: String::new(), rows, more, problems: vec!["no".into()] })
+    };
+    let preview = |key: &str| Effect::Load(LoadRequest::ElsewherePreview { key: key.into() });
+    assert_eq!(update(&mut model, 0, came(true)), [preview("@codex:1"), ask("")], "it looks on");
+    assert_eq!(script(&mut model, "<down>"), [preview("@pi:2")]);
+    let items = Ok(vec![user(1, "hello")]);
+    update(&mut model, 0, Msg::Loaded(LoadReply::ElsewherePreview { key: "@pi:2".into(), items }));
+    assert_eq!(update(&mut model, 0, came(false)), [], "the same list again changes nothing");
+    assert!(model.notices.shown.iter().any(|notice| notice.text == "no"));
+    script(&mut model, "<del>");
+    assert_eq!(model.tab.modals.len(), 1, "theirs are not deleted");
+    let take = |wish: &str| Effect::Load(LoadRequest::TakeOver { wish: wish.into(), here: "/src/app".into() });
+    assert_eq!(script(&mut model, "<ret>"), [take("@pi:2")]);
+    let taken = TakenOver::Session("pi-2".into(), "Taken over".into());
+    let effects = update(&mut model, 0, Msg::Loaded(LoadReply::TakenOver(Ok(taken))));
+    assert_eq!(opens(&effects), [&Opens::Resume("pi-2".into())]);
+    // By its name; where the folder has none, the others are listed.
+    let mut model = ready();
+    assert!(script(&mut model, "/resume @codex<ret>").contains(&take("@codex")));
+    let effects = update(&mut model, 0, Msg::Loaded(LoadReply::TakenOver(Ok(TakenOver::Choose("@codex".into())))));
+    assert_eq!(effects, [ask("@codex")]);
+}
