@@ -166,7 +166,8 @@ fn python(home: &Home, count: usize) {
     let conn = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
     conn.pragma_update(None, "journal_mode", "WAL").unwrap();
     conn.execute_batch(&format!(
-        "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
+        "CREATE INDEX messages_by_session ON messages(session_id, timestamp);
+         WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
          INSERT INTO sessions (id, source, started_at) SELECT 'many' || n, 'cli', n FROM n;
          WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 30)
          INSERT INTO messages (session_id, role, content, timestamp)

@@ -55,7 +55,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     model.tab.opening = false;
     model.tab.of.get_or_insert_with(|| session.id.clone());
     approvals::session_changed(model);
-    model.tab.modals.retain(|modal| !matches!(modal, Modal::Sessions(_) | Modal::Rewind(_) | Modal::Undo(_)));
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::Rewind(_) | Modal::Undo(_)));
     model.tab.sidebar.plan.clear();
     model.tab.sidebar.files.clear();
     model.tab.meter = Default::default();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Sessions of one look that are taken over with `--all`.
 const ALL: usize = 100_000;
-/// Sessions from which on the progress is told, and how often.
+/// After how many sessions the progress is printed each time.
 const TOLD: usize = 200;
 
 /// `hermes migrate-sessions`.
