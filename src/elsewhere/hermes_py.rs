@@ -67,10 +67,8 @@ fn of_database(path: &Path) -> Result<Vec<Row>, String> {
         "end_reason",
     ];
     let columns = db::select(&conn, "sessions", &wanted);
-    let active = match db::columns(&conn, "messages").iter().any(|name| name == "active") {
-        true => "AND coalesce(m.active, 1) = 1",
-        false => "",
-    };
+    let has_active = db::columns(&conn, "messages").iter().any(|name| name == "active");
+    let active = if has_active { "AND coalesce(m.active, 1) = 1" } else { "" };
     let sql = format!(
         "SELECT {columns}, (SELECT count(*) FROM messages m WHERE m.session_id = sessions.id {active}),
            (SELECT count(*) FROM messages m WHERE m.session_id = sessions.id),

@@ -29,11 +29,13 @@ pub async fn take(store: &Store, shelf: &Shelf, secrets: &Secrets, wish: &str, h
     let agent = Agent::of_word(word)
         .ok_or_else(|| format!("no agent `@{word}`: sessions of {} can be taken over", known.join(", ")))?;
     let (seeker, id, folder) = (shelf.clone(), id.to_owned(), here.to_owned());
-    let found = blocking(move || match id.is_empty() {
-        true => Ok(seeker.newest(agent, &folder)),
-        false => seeker.by_id(agent, &id).map(Some),
-    })
-    .await??;
+    let found =
+        blocking(
+            move || {
+                if id.is_empty() { Ok(seeker.newest(agent, &folder)) } else { seeker.by_id(agent, &id).map(Some) }
+            },
+        )
+        .await??;
     let Some(found) = found else { return Ok(Taken::Choose(format!("@{}", agent.word()))) };
     let held = secrets.clone();
     let conversation = blocking(move || read(&found, &held)).await??;

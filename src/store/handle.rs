@@ -5,8 +5,8 @@ use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
 use super::{
-    Imported, Incoming, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow, Stats,
-    StoreJob, StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
+    Imported, Incoming, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow,
+    Stats, StoreJob, StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
 };
 use crate::protocol::{Item, ItemId, SessionId};
 use std::collections::BTreeMap;

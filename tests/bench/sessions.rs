@@ -2,7 +2,7 @@
 
 use crate::measures::{Row, median, ms, percentile, row};
 use hermes::protocol::{AssistantBody, Body, Item, ItemId, Origin, SessionId, ToolBody, ToolCall};
-use hermes::store::{NewSession, Store};
+use hermes::store::{Incoming, NewSession, Store};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,7 @@ impl Words {
     }
 }
 
-fn session(words: &mut Words, number: usize, items: usize) -> (NewSession, Vec<Item>) {
+fn session(words: &mut Words, number: usize, items: usize) -> Incoming {
     let at = BEGAN + number as i64 * 2_000_000;
     let new = NewSession {
         id: SessionId(format!("20260101_000000_{number:06x}")),
@@ -105,7 +105,7 @@ fn session(words: &mut Words, number: usize, items: usize) -> (NewSession, Vec<I
         turn: n as u32 / 4 + 1,
         body: words.body(n),
     };
-    (new, (0..items).map(item).collect())
+    Incoming { new, items: (0..items).map(item).collect(), title: None, facts: Vec::new() }
 }
 
 fn fill(runtime: &tokio::runtime::Runtime, store: &Store, entries: usize) {

@@ -49,7 +49,7 @@ pub fn listed(
     }
     // The same list again leaves the preview as it is.
     if browser.rows != rows {
-        sessions::fill(model, out, rows);
+        sessions::fill(model, out, rows, None);
     }
     if let Some(browser) = sessions::browser(model) {
         browser.loading = more;

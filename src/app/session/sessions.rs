@@ -186,11 +186,11 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<S
     if browser.query != query {
         return;
     }
-    fill(model, out, rows);
+    fill(model, out, rows, of);
 }
 
-/// Takes in the rows of a list; the selection stays on its session.
-pub fn fill(model: &mut Model, out: &mut Vec<Effect>, rows: Vec<SessionRow>) {
+/// Takes in the rows of a list, and of how many they are where there are more; the selection stays on its session.
+pub fn fill(model: &mut Model, out: &mut Vec<Effect>, rows: Vec<SessionRow>, of: Option<String>) {
     let Some(browser) = browser(model) else { return };
     let selected = browser.rows.get(browser.selected).map(|row| row.id.clone());
     let at = rows.iter().position(|row| Some(&row.id) == selected.as_ref());
@@ -239,6 +239,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
             if [before, browser.scope].contains(&Scope::Elsewhere) {
                 // Sessions of other agents can't be resumed as they are, nor ours be taken over.
                 browser.rows.clear();
+                browser.of = None;
                 browser.preview.clear();
             }
             ask(model, out);

@@ -19,7 +19,7 @@ fn pipes_links_and_closed_folders_keep_no_one_waiting() {
     symlink("/dev/zero", sessions.join("rollout-2026-01-01T00-00-00-zero.jsonl")).expect("a link");
     let closed = sessions.join("closed");
     std::fs::create_dir(&closed).expect("a folder");
-    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0)).expect("closed");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).expect("closed");
     std::fs::write(sessions.join("rollout-2026-01-01T00-00-00-empty.jsonl"), "").expect("written");
     std::fs::write(root.path().join("opencode/opencode.db"), b"SQLite format 3\0 but no more").expect("written");
     let shelf = Shelf::new(places);
