@@ -3,6 +3,7 @@
 mod auto_approver;
 pub mod compaction;
 pub mod context;
+mod digest;
 mod guard;
 mod handle;
 mod models;
@@ -10,6 +11,7 @@ mod named_files;
 mod outbox;
 pub mod policy_snapshot;
 pub mod prefix;
+mod resumed;
 mod retry;
 pub mod rewind;
 pub mod runner;

@@ -119,6 +119,24 @@ impl Models {
         self.auxiliary(&self.loaded.config.auxiliary.compression, choice)
     }
 
+    /// The model that says what a session was about: `auxiliary.summary`. `None`: nobody named one, it can't be used, or it
+    /// is a small one, which has better things to do.
+    pub fn teller(&self, choice: Option<&str>) -> Option<Arc<dyn Provider>> {
+        let own = &self.loaded.config.auxiliary.summary;
+        if [&own.provider, &own.model, &own.base_url].iter().all(|text| text.trim().is_empty()) {
+            return None;
+        }
+        if let Some(script) = &self.script {
+            return Some(Arc::clone(script));
+        }
+        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice).ok()?;
+        if self.profile_of(&endpoint).small {
+            return None;
+        }
+        let info = self.info(&endpoint);
+        Some(self.connect(endpoint, info))
+    }
+
     fn auxiliary(&self, own: &AuxiliaryModel, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));

@@ -13,6 +13,7 @@ mod hooks;
 mod place;
 mod policy;
 mod request;
+mod rest;
 mod resume;
 mod rewind;
 mod saving;
@@ -104,6 +105,8 @@ enum Happened {
     Model(ModelAnswer),
     Compacted(Result<Written, Unwritten>),
     PluginNotice(crate::plugins::PluginNotice),
+    Rested,
+    Aside(rest::Aside),
 }
 
 /// A model call in flight.
@@ -204,6 +207,12 @@ pub struct Runner {
     last_answer: String,
     /// Tools of open approvals.
     asked_tools: HashMap<ApprovalId, String>,
+    /// When the session will have rested.
+    rest_at: Option<Instant>,
+    /// What work in the background found.
+    aside: Channel<rest::Aside>,
+    /// Sessions that say what they were about.
+    telling: Option<tokio::task::JoinHandle<()>>,
     /// The history of files was tidied in this run.
     swept: bool,
     /// The summary that is being written.
@@ -325,6 +334,9 @@ impl Runner {
             asking: None,
             trouble: None,
             leaving: false,
+            rest_at: None,
+            aside: Channel::new(4),
+            telling: None,
             swept: false,
             compacting: None,
             going_back: None,
@@ -341,6 +353,7 @@ impl Runner {
         if !self.begin().await {
             return self.out.send(AgentEvent::NotOpened).await;
         }
+        self.rests();
         loop {
             match self.next().await {
                 Happened::Command(None) => break,
@@ -372,6 +385,8 @@ impl Runner {
                 Happened::Model(answer) => self.answered(answer).await,
                 Happened::Compacted(written) => self.compacted(written).await,
                 Happened::PluginNotice(notice) => self.on_plugin_notice(notice).await,
+                Happened::Rested => self.rested(),
+                Happened::Aside(aside) => self.aside(aside).await,
             }
         }
         if let Some(asking) = self.asking.take() {
@@ -380,6 +395,7 @@ impl Runner {
         // What was streamed and not finished is in the store's partial row; a resume makes an item of it.
         self.save_stream();
         self.save_rest().await;
+        self.say_in_short().await;
         self.sync().await;
     }
 
@@ -408,6 +424,8 @@ impl Runner {
             Some(notice) = self.plugin_notices.recv() => Happened::PluginNotice(notice),
             Some(notice) = self.notices.recv() => Happened::Process(notice),
             Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
+            Some(aside) = self.aside.rx.recv() => Happened::Aside(aside),
+            () = until(self.rest_at) => Happened::Rested,
             // Not in the middle of a request: its usage would be taken for that of the compacted conversation.
             written = compaction::answer(&mut self.compacting), if self.call.is_none() => Happened::Compacted(written),
         }

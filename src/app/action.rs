@@ -155,6 +155,7 @@ actions! {
     RedoExchange "redo-exchange" Session "Redo the last undo or rewind" => "redo" [], "";
     UndoCommand "undo-command" Session "Undo what one command changed: the selected one, or the Nth last" => "undo-command" [], "[N]";
     Fork "fork" Session "Fork the conversation into a new session" => "fork" ["branch"], "";
+    SessionTree "session-tree" Session "The tree of forks of this session: look, switch" => "tree" ["branches"], "";
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
@@ -248,9 +249,17 @@ actions! {
     Yes "yes" Lists "Yes";
     No "no" Lists "No";
     Refresh "refresh" Lists "Reload the list";
-    Here "here" Lists "Which sessions: all, of this folder, of other agents";
-    Rename "rename" Lists "Set the title of the open session";
-    DeleteSession "delete-session" Lists "Delete the selected session, after confirming";
+    Here "here" Lists "Sessions of all folders, of this folder, of other agents, the archive, the trash";
+    SessionActions "session-menu" Lists "What can be done with the selected session";
+    Rename "rename" Lists "Set the title of the selected session";
+    TagSession "tag-session" Lists "Set the tags of the selected session";
+    PinSession "pin-session" Lists "Pin the selected session to the top, or unpin it";
+    ArchiveSession "archive-session" Lists "Archive the selected session, or bring it back";
+    DeleteSession "delete-session" Lists "Move the selected session to the trash; in the trash, delete it after confirming";
+    ForkSession "fork-session" Lists "Fork the selected session; in a rewind, before the selected prompt";
+    SelectedTree "fork-tree" Lists "The tree of forks of the selected session";
+    ExportSession "export-session" Lists "Export the selected session as Markdown";
+    RestoreSession "restore-session" Lists "Restore the selected session from the trash, or the one moved there last";
     CopyAddress "copy-address" Lists "Copy the address to sign in at";
     CancelDownload "cancel-download" Lists "Cancel the download of a model, after confirming";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";

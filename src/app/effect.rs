@@ -179,6 +179,10 @@ pub enum LoadRequest {
     RewindPreview {
         item: crate::protocol::ItemId,
     },
+    /// Writes a session to a file and says where.
+    ExportOf {
+        session: SessionId,
+    },
     /// The commands of the open session that changed files.
     UndoPoints,
     /// What undoing a command would mean.

@@ -45,6 +45,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::Asked(question) => approvals::asked(model, out, question),
         AgentEvent::QuestionClosed(id) => approvals::closed(model, out, EntryId::Question(id)),
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
+        AgentEvent::Resumed(card) => sessions::resumed(model, &card),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
         AgentEvent::PolicyChanged(changes) => policy_changed::changed(model, out, changes),

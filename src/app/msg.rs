@@ -105,6 +105,8 @@ pub enum LoadReply {
     Knowledge(crate::app::model::sidebar::Knowledge),
     /// A look (skin and theme) ready to use.
     Appearance { name: String, result: Result<crate::config::skin::Appearance, String> },
+    /// Where a session was written to, or why not.
+    Exported(String),
     /// Branch and changed files of the working folder.
     Git(Option<crate::app::model::sidebar::Git>),
     /// Who else works in the checkout of the session; `None`: it works in none.

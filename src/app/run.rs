@@ -10,7 +10,7 @@ use crate::app::approvals::{mode, permissions, policy_changed};
 use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
-use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets};
+use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn, undo};
@@ -81,6 +81,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Compact => compaction::compact(model, out, argument),
         Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),
+        Action::SessionTree => tree::open(model, out),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),
@@ -196,8 +197,16 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::No
         | Action::Refresh
         | Action::Here
+        | Action::SessionActions
         | Action::Rename
+        | Action::TagSession
+        | Action::PinSession
+        | Action::ArchiveSession
         | Action::DeleteSession
+        | Action::RestoreSession
+        | Action::ForkSession
+        | Action::SelectedTree
+        | Action::ExportSession
         | Action::CopyAddress
         | Action::CancelDownload
         | Action::KeepProcess

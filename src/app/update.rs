@@ -8,7 +8,7 @@ use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
 use crate::app::lists::{
-    extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, uses,
+    extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, tree, uses,
 };
 use crate::app::reading::{marking, scroll, select};
 use crate::app::session::{checkout, elsewhere, items, queue, rewind, sessions, tabs, turn, undo};
@@ -176,6 +176,8 @@ pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply)
     match reply {
         StoreReply::Sessions { query, rows, of } => sessions::listed(model, out, &query, rows, of),
         StoreReply::Preview { session, items } => sessions::previewed(model, &session, &items),
+        StoreReply::SessionChanged(_) => sessions::changed_elsewhere(model, out),
+        StoreReply::Tree { session, branches } => tree::listed(model, &session, branches),
         StoreReply::Older { session, items, more } => items::older(model, &session, items, more),
         StoreReply::Draft { session, text } => drafts::loaded(model, session, text),
         StoreReply::Queue { session, prompts } => queue::loaded(model, session, prompts),
@@ -209,6 +211,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Knowledge(knowledge) => model.tab.sidebar.knowledge = knowledge,
         LoadReply::Appearance { name, result } => appearance::loaded(model, &name, result),
         LoadReply::Looks { skins, themes } => appearance::listed(model, out, skins, themes),
+        LoadReply::Exported(text) => model.notices.add(model.now, Level::Info, text),
         LoadReply::Neighbours(found) => checkout::found(model, found),
         LoadReply::Worktree(result) => checkout::made(model, result),
         LoadReply::Git(git) => model.tab.sidebar.git = git,

@@ -340,6 +340,7 @@ impl Talk {
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::SummaryRead { .. }
             | AgentEvent::ContextParts(_)
+            | AgentEvent::Resumed(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)

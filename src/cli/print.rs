@@ -214,6 +214,7 @@ impl Report {
             | AgentEvent::Previewed { .. }
             | AgentEvent::Asked(_)
             | AgentEvent::QuestionClosed(_)
+            | AgentEvent::Resumed(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)

@@ -1,17 +1,19 @@
-//! `hermes sessions`: list, show, search, export, rename, fork, delete, import, repair, stats.
+//! `hermes sessions`: list, show, search, export, rename, tag, pin, fork, archive, trash, import, repair, stats.
 //!
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
 mod elsewhere;
 mod import;
+mod keeping;
 mod list;
 
 pub(super) use elsewhere::{MigrateArgs, migrate};
 pub(super) use import::parse_session;
 
-use crate::protocol::SessionId;
+use crate::protocol::{ItemId, SessionId};
 use crate::report::sessions::{Format, export, text};
-use crate::store::{Store, StoreError};
+use crate::store::filter::Filter;
+use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Write};
@@ -38,6 +40,12 @@ pub enum SessionsCommand {
         /// At most this many (50; with --json all)
         #[arg(short = 'n', long)]
         limit: Option<usize>,
+        /// Those that are archived
+        #[arg(long)]
+        archived: bool,
+        /// Only those with this tag
+        #[arg(long)]
+        tag: Option<String>,
     },
     /// Print a session
     Show { id: String },
@@ -61,10 +69,55 @@ pub enum SessionsCommand {
         #[arg(required = true)]
         title: Vec<String>,
     },
+    /// Add tags to a session; without any, print those it has
+    Tag {
+        id: String,
+        tag: Vec<String>,
+        /// Take these tags away
+        #[arg(long)]
+        remove: bool,
+    },
+    /// Pin sessions to the top of lists
+    Pin {
+        #[arg(required = true)]
+        id: Vec<String>,
+        /// Unpin them
+        #[arg(long)]
+        off: bool,
+    },
+    /// Take sessions out of the usual lists and searches
+    Archive {
+        #[arg(required = true)]
+        id: Vec<String>,
+        /// Bring them back
+        #[arg(long)]
+        off: bool,
+    },
     /// Copy a session, to go on in another direction
-    Fork { id: String },
-    /// Delete sessions for good
+    Fork {
+        id: String,
+        /// Only up to this entry (`item_id` in `show --json`): to the end of its turn, or without it when it is a prompt
+        #[arg(long, value_name = "ENTRY")]
+        at: Option<i64>,
+    },
+    /// Print the forks of a session, and what it was forked from
+    Tree { id: String },
+    /// Move sessions to the trash
     Delete {
+        #[arg(required = true)]
+        id: Vec<String>,
+        /// Delete them for good
+        #[arg(long)]
+        now: bool,
+    },
+    /// List the trash
+    Trash {
+        /// Delete all of it for good
+        #[arg(long)]
+        empty: bool,
+    },
+    /// Bring sessions back from the trash
+    Restore {
         #[arg(required = true)]
         id: Vec<String>,
     },
@@ -128,8 +181,16 @@ async fn command(
     let json = args.json;
     let folder = cwd.to_string_lossy().into_owned();
     let here = args.here.then_some(folder.as_str());
-    match args.command.unwrap_or(SessionsCommand::List { limit: None }) {
-        SessionsCommand::List { limit } => list::list(store, here, limit, json, out).await,
+    let every = SessionsCommand::List { limit: None, archived: false, tag: None };
+    match args.command.unwrap_or(every) {
+        SessionsCommand::List { limit, archived, tag } => {
+            let filter = (archived || tag.is_some()).then(|| Filter {
+                tags: tag.iter().flat_map(|tag| tags_of(tag)).collect(),
+                shelf: if archived { Shelf::Archived } else { Shelf::Shown },
+                ..Filter::here(here)
+            });
+            list::list(store, here, filter, limit, json, out).await
+        }
         SessionsCommand::Search { query, limit } => {
             list::search(store, &query.join(" "), here, limit, json, out, err).await
         }
@@ -146,8 +207,22 @@ async fn command(
             let session = store.resolve(&id).await?;
             rename(store, &session, &title.join(" "), json, out).await
         }
-        SessionsCommand::Fork { id } => fork(store, &store.resolve(&id).await?, json, out).await,
-        SessionsCommand::Delete { id } => delete(store, &id, json, out).await,
+        SessionsCommand::Tag { id, tag, remove } => keeping::tag(store, &id, &tag, remove, json, out).await,
+        SessionsCommand::Pin { id, off } => {
+            let word = if off { "unpinned" } else { "pinned" };
+            keeping::change(store, &id, SessionChange::Pinned(!off), word, json, out).await
+        }
+        SessionsCommand::Archive { id, off } => {
+            let word = if off { "back from the archive:" } else { "archived" };
+            keeping::change(store, &id, SessionChange::Archived(!off), word, json, out).await
+        }
+        SessionsCommand::Fork { id, at } => fork(store, &store.resolve(&id).await?, at.map(ItemId), json, out).await,
+        SessionsCommand::Tree { id } => keeping::tree(store, &id, json, out).await,
+        SessionsCommand::Delete { id, now } => keeping::delete(store, &id, now, json, out).await,
+        SessionsCommand::Trash { empty } => keeping::trash(store, empty, json, out).await,
+        SessionsCommand::Restore { id } => {
+            keeping::change(store, &id, SessionChange::Trashed(false), "restored", json, out).await
+        }
         SessionsCommand::Elsewhere { words, limit } => elsewhere::list(&words, here, limit, json, out, err),
         SessionsCommand::Import { from, all } => {
             let from = if all { elsewhere::everyone() } else { from };
@@ -174,37 +249,19 @@ async fn rename(
     Ok(0)
 }
 
-async fn fork(store: &Store, session: &SessionId, json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
+async fn fork(
+    store: &Store,
+    session: &SessionId,
+    at: Option<ItemId>,
+    json: bool,
+    out: &mut dyn Write,
+) -> anyhow::Result<i32> {
     let new = crate::store::new_session_id();
-    let title = store.fork(session, &new).await?;
+    let title = store.fork(session, &new, at).await?;
     if json {
         writeln!(out, "{}", json!({"version": 1, "id": new.0, "title": title, "from": session.0}))?;
     } else {
         writeln!(out, "{new}: {}", title.as_deref().unwrap_or("no title"))?;
-    }
-    Ok(0)
-}
-
-/// All must be found before the first one goes.
-async fn delete(store: &Store, queries: &[String], json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let mut sessions = Vec::new();
-    for query in queries {
-        let session = store.resolve(query).await?;
-        if !sessions.contains(&session) {
-            sessions.push(session);
-        }
-    }
-    for session in &sessions {
-        let about = store.about(session).await?.row;
-        store.delete(session).await?;
-        if !json {
-            let name = text::one_line(about.title.as_deref().unwrap_or(&about.preview), 60);
-            writeln!(out, "deleted {session}: {name} ({} items)", about.items)?;
-        }
-    }
-    if json {
-        let ids: Vec<&str> = sessions.iter().map(|session| session.0.as_str()).collect();
-        writeln!(out, "{}", json!({"version": 1, "deleted": ids}))?;
     }
     Ok(0)
 }

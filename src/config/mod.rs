@@ -20,6 +20,7 @@ pub mod profiles;
 pub mod project;
 pub mod said;
 pub mod schema;
+pub mod sessions;
 pub mod skin;
 pub mod suggest;
 pub mod terminal;
@@ -34,6 +35,7 @@ pub use load::{Loaded, Place, Sources, load};
 pub use mcp::McpServerConfig;
 pub use models::{ModelsConfig, SmallProfile};
 pub use paths::Paths;
+pub use sessions::SessionsConfig;
 pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;
@@ -69,6 +71,7 @@ pub struct Config {
     pub checks: ChecksConfig,
     pub checkpoints: CheckpointsConfig,
     pub elsewhere: ElsewhereConfig,
+    pub sessions: SessionsConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.
@@ -307,9 +310,11 @@ impl SandboxMode {
 pub struct AuxiliaryConfig {
     pub approval: AuxiliaryModel,
     pub compression: AuxiliaryModel,
+    pub summary: AuxiliaryModel,
 }
 
-/// `auxiliary.approval`, the model of auto mode; `auxiliary.compression`, the one that writes summaries.
+/// `auxiliary.approval`, the model of auto mode; `auxiliary.compression`, the one that writes summaries of a conversation
+/// for itself; `auxiliary.summary`, the one that says what a session was about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AuxiliaryModel {
@@ -318,7 +323,7 @@ pub struct AuxiliaryModel {
     pub model: String,
     pub base_url: String,
     pub api_key: String,
-    /// Seconds; `None`: 8 for an approval, 600 for a summary.
+    /// Seconds; `None`: 8 for an approval, 600 for a compaction, 60 for what a session was about.
     pub timeout: Option<f64>,
 }
 

@@ -56,7 +56,7 @@ impl Engine {
     pub fn open(&self, spec: SessionSpec) -> SessionId {
         let id = match &spec.opens {
             Opens::Resume(id) => id.clone(),
-            Opens::New | Opens::Cleared | Opens::Fork(_) => crate::store::new_session_id(),
+            Opens::New | Opens::Cleared | Opens::Fork(_) | Opens::ForkAt(..) => crate::store::new_session_id(),
         };
         if lock(&self.inner.sessions.open).contains_key(&id) {
             return id;

@@ -1,7 +1,7 @@
 //! Orders to the agent of a session.
 
 use super::{
-    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, Mode, QuestionId, RewindOrder, SessionId,
+    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, ItemId, Mode, QuestionId, RewindOrder, SessionId,
     UndoOrder,
 };
 use serde::{Deserialize, Serialize};
@@ -87,4 +87,6 @@ pub enum Opens {
     Resume(SessionId),
     /// A new one with the conversation of this one, which may be open elsewhere.
     Fork(SessionId),
+    /// The same up to a prompt, which stays behind with what follows it; or to the end of the turn of another entry.
+    ForkAt(SessionId, ItemId),
 }

@@ -2,8 +2,8 @@
 
 use super::{
     Approval, ApprovalId, ContextPart, Effort, Image, Item, ItemId, LeftOut, Mode, Payload, PolicyChange, Preview,
-    ProcessId, Question, QuestionId, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend,
-    Usage,
+    ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo,
+    UnavailableBackend, Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,8 @@ pub enum AgentEvent {
     },
     Asked(Question),
     QuestionClosed(QuestionId),
+    /// Where a session that goes on stopped, and what changed around it since.
+    Resumed(Box<ResumeCard>),
     /// The conversation is another one now: some of it was left out, or is back.
     Rewound(Box<Rewound>),
     /// A rewind waits for a word about these files, which somebody else changed. Nothing has happened yet.

@@ -12,6 +12,7 @@ mod intent;
 mod item;
 mod mode;
 mod question;
+mod resumed;
 mod rewind;
 mod session;
 mod summary;
@@ -35,6 +36,7 @@ pub use item::{
 };
 pub use mode::Mode;
 pub use question::{Question, QuestionId, Todo, TodoStatus};
+pub use resumed::{FileSince, ResumeCard};
 pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };

@@ -3,6 +3,7 @@
 
 use super::loads::Facts;
 use crate::config::Paths;
+use crate::protocol::SessionId;
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,13 @@ use std::path::{Path, PathBuf};
 /// Writes the open session; the argument is a format or a path whose ending names one. Tells where it is.
 pub async fn export(argument: &str, paths: &Paths, facts: &Facts) -> String {
     let Some(session) = &facts.session else { return "no session is open".into() };
-    let (format, path) = target(argument, &session.id.0, &paths.exports(), &facts.cwd);
-    let text = match crate::report::sessions::export_text(&facts.store, &session.id, &format).await {
+    export_of(&session.id, argument, paths, facts).await
+}
+
+/// The same of any session.
+pub async fn export_of(session: &SessionId, argument: &str, paths: &Paths, facts: &Facts) -> String {
+    let (format, path) = target(argument, &session.0, &paths.exports(), &facts.cwd);
+    let text = match crate::report::sessions::export_text(&facts.store, session, &format).await {
         Ok(text) => text,
         Err(error) => return format!("{error}"),
     };

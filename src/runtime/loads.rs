@@ -52,6 +52,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::NamedLocal { name } => {
             LoadReply::NamedLocal { name, offers: local_models::offers(&context).await }
         }
+        LoadRequest::ExportOf { session } => {
+            LoadReply::Exported(super::export::export_of(&session, "", &context.paths, &facts).await)
+        }
         LoadRequest::FirstRun => LoadReply::Found(found(&context).await),
         LoadRequest::LocalModels => LoadReply::LocalModels(local_models::offers(&context).await),
         LoadRequest::Served => LoadReply::Served(local_models::served(&local_models::of(&context))),

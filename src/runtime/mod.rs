@@ -28,7 +28,7 @@ mod worktrees;
 use crate::app::approvals::seen;
 use crate::app::input::vi;
 use crate::app::model::local::LocalFact;
-use crate::app::model::modal::Scope;
+use crate::app::model::modal::SessionScope;
 use crate::app::model::notices::Notices;
 use crate::app::model::tab::{KeptTab, TabId, TabState};
 use crate::app::session::{sessions, tabs};
@@ -182,7 +182,7 @@ impl Screen {
         let mut behind = Vec::new();
         tabs::restore(&mut self.model, &mut behind, tabs.behind);
         if let Some(words) = tabs.choose {
-            sessions::show(&mut self.model, &mut behind, &words, Scope::Elsewhere);
+            sessions::show(&mut self.model, &mut behind, &words, SessionScope::Elsewhere);
         }
         self.pending.extend(behind);
         if let Some(text) = first {

@@ -126,7 +126,9 @@ fn sources(db: &Db) -> Vec<PathBuf> {
 fn is_sound(db: &Db) -> bool {
     let answer = db.conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
     // The search index is checked, and made anew, by itself.
-    answer.is_ok_and(|text| text == "ok" || text.contains("item_words") || text.contains("item_trigrams"))
+    answer.is_ok_and(|text| {
+        text == "ok" || ["item_words", "item_trigrams", "summary_words"].iter().any(|index| text.contains(index))
+    })
 }
 
 /// What is derived from the items, from the items.
@@ -137,7 +139,9 @@ fn recount(db: &mut Db) -> Result<(), StoreError> {
                item_count = (SELECT count(*) FROM items i WHERE i.session = sessions.key),
                updated_at = max(updated_at, coalesce((SELECT max(at) FROM items i WHERE i.session = sessions.key), 0)),
                last_item = coalesce((SELECT max(id) FROM items i WHERE i.session = sessions.key), 0),
-               last_turn = coalesce((SELECT max(turn) FROM items i WHERE i.session = sessions.key), 0)",
+               last_turn = coalesce((SELECT max(turn) FROM items i WHERE i.session = sessions.key), 0),
+               message_count = (SELECT count(*) FROM items i WHERE i.session = sessions.key AND i.role IN ('user', 'assistant')),
+               tool_call_count = (SELECT count(*) FROM items i WHERE i.session = sessions.key AND i.role = 'tool')",
         )
     })
 }

@@ -262,10 +262,11 @@ impl Store {
 
     /// The session used last, in this folder or anywhere.
     pub async fn latest(&self, cwd: Option<&str>) -> Result<Option<SessionId>, StoreError> {
-        Ok(self.list("", cwd, 1).await?.pop().map(|row| SessionId(row.id)))
+        let here = cwd.map(str::to_owned);
+        self.ask(move |db| db.read("list sessions", |conn| sessions::latest(conn, here.as_deref()))).await
     }
 
-    /// Sessions, newest first; with a query those that match, best first, with snippets.
+    /// Sessions, pinned ones first, newest first; with a query those that match, best first, with snippets.
     pub async fn list(&self, query: &str, here: Option<&str>, limit: usize) -> Result<Vec<SessionRow>, StoreError> {
         let (query, here) = (query.to_owned(), here.map(str::to_owned));
         self.ask(move |db| {

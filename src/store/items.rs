@@ -2,6 +2,7 @@
 
 use super::db::Db;
 use super::error::{StoreError, is_damage};
+use super::life::{self, Spent};
 use super::query::has_cjk;
 use super::{Page, journal, sessions};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
@@ -50,6 +51,7 @@ pub(super) fn append_in(tx: &Transaction<'_>, session: &SessionId, items: &[Item
     )?;
     let mut ids = Vec::with_capacity(items.len());
     let (mut turn, mut at, mut preview) = (0, 0, String::new());
+    let (mut messages, mut results) = (0, 0);
     let mut usage = Usage::default();
     for item in items {
         // Another process may have written meanwhile; then the next free number is taken.
@@ -59,19 +61,25 @@ pub(super) fn append_in(tx: &Transaction<'_>, session: &SessionId, items: &[Item
         ids.push(ItemId(last));
         turn = turn.max(item.turn);
         at = at.max(item.at);
-        match &item.body {
-            Body::User { text, origin: Origin::Person, .. } if preview.is_empty() => preview = preview_of(text),
-            Body::Assistant(body) => add(&mut usage, body.usage.as_ref()),
-            Body::Summary(body) => add(&mut usage, body.usage.as_ref()),
-            _ => {}
+        messages += i64::from(matches!(item.body, Body::User { .. } | Body::Assistant(_)));
+        results += i64::from(matches!(item.body, Body::Tool(_)));
+        if let Body::User { text, origin: Origin::Person, .. } = &item.body
+            && preview.is_empty()
+        {
+            preview = preview_of(text);
+        }
+        if let Some(spent) = Spent::of(&item.body, item.at, ItemId(last)) {
+            add(&mut usage, Some(&spent.usage));
+            life::spend(tx, key, &spent)?;
         }
     }
     tx.prepare_cached(
         "UPDATE sessions SET item_count = item_count + ?2, last_item = ?3, last_turn = max(last_turn, ?4),
-           updated_at = max(updated_at, ?5), preview = CASE preview WHEN '' THEN ?6 ELSE preview END
+           updated_at = max(updated_at, ?5), preview = CASE preview WHEN '' THEN ?6 ELSE preview END,
+           message_count = message_count + ?7, tool_call_count = tool_call_count + ?8
          WHERE key = ?1",
     )?
-    .execute((key, i64::try_from(items.len()).unwrap_or(i64::MAX), last, turn, at, preview))?;
+    .execute((key, i64::try_from(items.len()).unwrap_or(i64::MAX), last, turn, at, preview, messages, results))?;
     sessions::add_usage(tx, key, &usage)?;
     if ends_stream(items) {
         tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;

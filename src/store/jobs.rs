@@ -2,7 +2,8 @@
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{StoreJob, StoreReply, drafts, items, search, sessions, uses};
+use super::life::{self, Shelf};
+use super::{StoreJob, StoreReply, drafts, items, rewind, search, sessions, uses};
 use crate::protocol::ItemId;
 
 /// Items of a preview.
@@ -20,12 +21,12 @@ pub(super) fn run(db: &mut Db, job: StoreJob) -> Option<StoreReply> {
 
 fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> {
     Ok(match job {
-        StoreJob::ListSessions { query, here, limit } => {
+        StoreJob::ListSessions { query, here, shelf, limit } => {
             let here = here.as_deref();
-            let (rows, of) = if query.trim().is_empty() {
+            let (rows, of) = if query.trim().is_empty() && shelf == Shelf::Shown {
                 (db.read("list sessions", |conn| sessions::list(conn, here, limit))?, None)
             } else {
-                let found = search::list(db, &query, here, limit)?;
+                let found = search::list(db, &query, here, shelf, limit)?;
                 let of = found.bound();
                 (found.rows, of)
             };
@@ -68,7 +69,15 @@ fn answer(db: &mut Db, job: StoreJob) -> Result<Option<StoreReply>, StoreError> 
         }
         StoreJob::DeleteSession(session) => {
             sessions::delete(db, &session)?;
-            None
+            Some(StoreReply::SessionChanged(session))
+        }
+        StoreJob::ChangeSession { session, change } => {
+            life::change(db, &session, change)?;
+            Some(StoreReply::SessionChanged(session))
+        }
+        StoreJob::Tree(session) => {
+            let branches = rewind::read(db, &session, life::tree)?;
+            Some(StoreReply::Tree { session, branches })
         }
     })
 }

@@ -52,6 +52,8 @@ pub(super) fn other(conn: &Connection, session: i64, me: i64) -> rusqlite::Resul
 pub(super) fn enter(conn: &Connection, session: i64, pid: i64, born: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO live (session, pid, born) VALUES (?1, ?2, ?3)")?
         .execute((session, pid, born))?;
+    conn.prepare_cached("UPDATE sessions SET ended_at = NULL WHERE key = ?1 AND ended_at IS NOT NULL")?
+        .execute([session])?;
     Ok(())
 }
 

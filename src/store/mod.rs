@@ -14,6 +14,7 @@ mod handle;
 mod items;
 mod jobs;
 mod journal;
+mod life;
 mod live;
 mod open;
 mod resolve;
@@ -34,12 +35,12 @@ pub use commands::Command;
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
-pub use search::{Matches, filter, sanitize_query};
-
+pub use life::{Branch, SessionChange, Shelf, Spent, Summary, TAG_CHARS, tags_of};
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
 pub use rewind::{FOLDER, FileChange, FileState, LINK, Prompt, Rewind, RewoundFile, Since};
 pub use schema::APPLICATION_ID;
+pub use search::{Matches, filter, sanitize_query};
 pub use title::{TITLE_CHARS, sanitize_title};
 pub use transfer::{Incoming, is_ours, new_session_id};
 
@@ -98,10 +99,13 @@ pub struct SessionMeta {
     /// The highest number given to an item; 0 when there is none.
     pub last_item: ItemId,
     pub last_turn: u32,
-    /// The first item that the model still reads.
+    /// The first item that the model reads: 1 in sessions of today, where an entry of its own says what a summary stands
+    /// for.
     pub context_from: ItemId,
     /// Sums over the session.
     pub usage: Usage,
+    /// The branch of its repository at its last prompt.
+    pub branch: Option<String>,
 }
 
 /// Some items in time order.
@@ -203,6 +207,14 @@ pub struct SessionRow {
     pub snippet: Option<String>,
     /// The item of that hit.
     pub hit: Option<ItemId>,
+    /// What it says in short.
+    pub summary: Option<String>,
+    /// Words in small letters.
+    pub tags: Vec<String>,
+    pub pinned: bool,
+    pub archived: bool,
+    /// Since when it lies in the trash, in milliseconds since the epoch.
+    pub trashed_at: Option<i64>,
 }
 
 /// A prompt that waits for its turn.
@@ -220,6 +232,8 @@ pub enum StoreJob {
     ListSessions {
         query: String,
         here: Option<String>,
+        /// The usual ones, or what is archived or in the trash; words like `is:archived` win over it.
+        shelf: Shelf,
         limit: usize,
     },
     /// The end of a session, or what stands around a hit.
@@ -264,7 +278,15 @@ pub enum StoreJob {
         name: String,
         rank: i64,
     },
+    /// Deletes it for good.
     DeleteSession(SessionId),
+    /// Changes a title, tags, a pin; answered when it is done.
+    ChangeSession {
+        session: SessionId,
+        change: SessionChange,
+    },
+    /// The forks around a session.
+    Tree(SessionId),
 }
 
 /// Answers of the store.
@@ -296,6 +318,13 @@ pub enum StoreReply {
     History(Vec<String>),
     /// Commands and their numbers.
     Uses(Vec<(String, i64)>),
+    /// A change of a session was kept.
+    SessionChanged(SessionId),
+    /// A session with its relatives, each after its parent.
+    Tree {
+        session: SessionId,
+        branches: Vec<Branch>,
+    },
     /// Something failed; the text names the file and the remedy.
     Failed(String),
     /// The store was opened; a warning when it stands under another name or was repaired.

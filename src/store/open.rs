@@ -267,6 +267,10 @@ const TABLES: &[&str] = &[
     "rewinds",
     "rewind_files",
     "audit",
+    "usage",
+    "session_summaries",
+    "lineage",
+    "learnings",
 ];
 
 /// Copies every table of a database that must not be written to; `false` when its schema is another.

@@ -290,43 +290,6 @@ fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM rewinds WHERE key = ?1 AND session = ?2", (number, key)).map(drop)
 }
 
-/// Copies what is in the conversation, its prompt, plan and effort. Grants stay with the session they were given in,
-/// and tokens with the one that they were spent in.
-fn fork(tx: &Transaction<'_>, key: i64, id: &SessionId, at: i64) -> rusqlite::Result<Option<String>> {
-    tx.execute(
-        "INSERT INTO sessions (id, source, cwd, model, preview, started_at, updated_at, item_count, last_item, last_turn,
-           context_from)
-         SELECT ?2, source, cwd, model, preview, ?3, ?3,
-           (SELECT count(*) FROM items WHERE session = ?1 AND rewound = 0), last_item, last_turn, context_from
-         FROM sessions WHERE key = ?1",
-        (key, &id.0, at),
-    )?;
-    let copy = tx.last_insert_rowid();
-    for sql in [
-        "INSERT INTO items (session, id, at, turn, role, cjk, body)
-         SELECT ?2, id, at, turn, role, cjk, body FROM items WHERE session = ?1 AND rewound = 0 ORDER BY id",
-        "INSERT INTO prompts (session, text) SELECT ?2, text FROM prompts WHERE session = ?1",
-        "INSERT INTO session_meta (session, name, value)
-         SELECT ?2, name, value FROM session_meta WHERE session = ?1 AND name <> 'grants'",
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place, after_mode)
-         SELECT ?2, turn, at, call, path, before, mode, size, after, place, after_mode FROM changes
-         WHERE session = ?1 AND undone = 0 ORDER BY key",
-    ] {
-        tx.execute(sql, (key, copy))?;
-    }
-    let (title, preview): (Option<String>, String) =
-        tx.query_row("SELECT title, preview FROM sessions WHERE key = ?1", [key], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
-    let name = title.unwrap_or(preview);
-    let room = super::TITLE_CHARS - " (fork)".len();
-    let base: String = name.chars().take(room).collect();
-    let Some(title) = super::sanitize_title(&format!("{} (fork)", base.trim_end())) else { return Ok(None) };
-    let title = super::title::unique(tx, copy, &title)?;
-    tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (copy, &title))?;
-    Ok(Some(title))
-}
-
 pub(super) fn read<T>(
     db: &Db,
     session: &SessionId,
@@ -437,18 +400,6 @@ impl Store {
         self.ask(move |db| {
             settled(db)?;
             sessions::change(db, "redo", &session, |tx, row| redo(tx, row, key))
-        })
-        .await
-    }
-
-    /// A new session with the conversation of this one and the same system prompt; returns its title.
-    pub async fn fork(&self, session: &SessionId, new: &SessionId) -> Result<Option<String>, StoreError> {
-        let (session, new) = (session.clone(), new.clone());
-        self.ask(move |db| {
-            settled(db)?;
-            let title = sessions::change(db, "fork the session", &session, |tx, key| fork(tx, key, &new, super::now()));
-            db.unindexed = true;
-            title
         })
         .await
     }

@@ -58,7 +58,23 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
             (false, true) => Some(CHANGES_HERE),
             (false, false) => None,
         };
-        for (from, into) in SMALL.into_iter().chain(changes) {
+        let life = has("SELECT 1 FROM session_summaries");
+        if life {
+            saved.unreadable += each(&old, "sessions", |row| kept(tx, row))?;
+        }
+        if life {
+            let sql = "SELECT session, parent, item, turn, at FROM lineage";
+            saved.unreadable += rest(&old, sql, |row| {
+                let session = keys.new_key(row.get(0)?, row.get(4)?)?;
+                let parent: Option<i64> = row.get(1)?;
+                let parent = parent.map(|parent| keys.new_key(parent, 0)).transpose()?;
+                let (item, turn, at): (i64, i64, i64) = (row.get(2)?, row.get(3)?, row.get(4)?);
+                tx.execute("UPDATE sessions SET parent = ?2 WHERE key = ?1", (session, parent))?;
+                let sql = "INSERT OR IGNORE INTO lineage (session, parent, item, turn, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+                tx.execute(sql, (session, parent, item, turn, at)).map(drop)
+            });
+        }
+        for (from, into) in SMALL.into_iter().chain(changes).chain(LIFE.into_iter().filter(|_| life)) {
             saved.unreadable += rest(&old, from, |row| {
                 // The first column is a session's key, or NULL.
                 let mut values: Vec<Value> =
@@ -127,6 +143,48 @@ const CHANGES_HERE: (&str, &str) = (
 const CHANGE: &str = "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
      WHERE NOT EXISTS (SELECT 1 FROM changes WHERE session = ?1 AND at = ?3 AND call = ?4 AND path = ?5 AND place = ?10)";
+
+/// What each call used, what sessions say in short, what was learned; not in databases of earlier schemas.
+const LIFE: [(&str, &str); 3] = [
+    (
+        "SELECT session, at, item, model, role, input, cached, cache_write, output, reasoning, cost FROM usage ORDER BY key",
+        "INSERT INTO usage (session, at, item, model, role, input, cached, cache_write, output, reasoning, cost)
+           SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+           WHERE NOT EXISTS (SELECT 1 FROM usage WHERE session = ?1 AND at = ?2 AND role = ?5 AND item IS ?3)",
+    ),
+    (
+        "SELECT session, summary, keywords, created_at, by, upto FROM session_summaries",
+        "INSERT OR IGNORE INTO session_summaries (session, summary, keywords, created_at, by, upto)
+           VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    ),
+    (
+        "SELECT NULL, pattern, error_type, fix, context, tags, created_at, times_used FROM learnings ORDER BY id",
+        "INSERT INTO learnings (pattern, error_type, fix, context, tags, created_at, times_used)
+           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    ),
+];
+
+/// How a session is kept, and where it came from, once all of them are there.
+fn kept(tx: &Transaction<'_>, row: &Row<'_>) -> rusqlite::Result<()> {
+    let old = row.as_ref();
+    let at = |name: &str| old.column_index(name).and_then(|column| row.get::<_, Value>(column)).unwrap_or(Value::Null);
+    let tags = if let Value::Text(tags) = at("tags") { tags } else { String::new() };
+    tx.execute(
+        "UPDATE sessions SET user_id = ?2, ended_at = ?3, branch = ?4, tags = ?5, pinned_at = ?6, archived_at = ?7,
+           trashed_at = ?8 WHERE id = ?1",
+        rusqlite::params![
+            at("id"),
+            at("user_id"),
+            at("ended_at"),
+            at("branch"),
+            tags,
+            at("pinned_at"),
+            at("archived_at"),
+            at("trashed_at"),
+        ],
+    )
+    .map(drop)
+}
 
 /// Calls `take` with rows until one can't be read. Returns how many failed.
 fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> u64 {

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0004_places.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0005_checkpoints.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0006_search.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0007_life.sql")),
 ];
 
 /// The `user_version` that this program writes.
@@ -26,12 +27,18 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
 /// Brings the database to [`VERSION`]. The identity is set in the same transaction as the first table, and before WAL is
 /// turned on: a database of ours has its id in the file itself from its first byte on, whenever the program is killed.
 pub(super) fn migrate(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    migrate_to(tx, VERSION)
+}
+
+/// Brings it to an earlier version, as older programs left it.
+pub(super) fn migrate_to(tx: &Transaction<'_>, to: i64) -> rusqlite::Result<()> {
     let from = version(tx)?;
     if from == 0 {
         tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
-    for script in MIGRATIONS.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {
+    let scripts = usize::try_from(from).unwrap_or(usize::MAX)..usize::try_from(to).unwrap_or(0);
+    for script in MIGRATIONS.get(scripts).unwrap_or_default() {
         tx.execute_batch(script)?;
     }
-    tx.pragma_update(None, "user_version", VERSION)
+    tx.pragma_update(None, "user_version", to)
 }

@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
-use super::{NewSession, SessionMeta, SessionRow, index, title};
+use super::{NewSession, SessionMeta, SessionRow, index, life, title};
 use crate::protocol::{ItemId, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 
@@ -11,10 +11,13 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 const EMPTY_KEPT: i64 = 24 * 3600 * 1000;
 
 /// Columns that [`row`] takes, in its order.
-pub(super) const COLUMNS: &str = "s.id, s.title, s.preview, s.cwd, s.model, s.started_at, s.updated_at, s.item_count";
+pub(super) const COLUMNS: &str = "s.id, s.title, s.preview, s.cwd, s.model, s.started_at, s.updated_at, s.item_count,
+  nullif(s.summary, ''), s.tags, s.pinned_at IS NOT NULL, s.archived_at IS NOT NULL, s.trashed_at";
+/// How many they are.
+pub(super) const COLUMN_COUNT: usize = 13;
 
 pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    Ok(SessionRow {
+    let mut read = SessionRow {
         id: row.get(0)?,
         title: row.get(1)?,
         preview: row.get(2)?,
@@ -23,9 +26,10 @@ pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         started_at: row.get(5)?,
         updated_at: row.get(6)?,
         items: u64::try_from(row.get::<_, i64>(7)?).unwrap_or(0),
-        snippet: None,
-        hit: None,
-    })
+        ..SessionRow::default()
+    };
+    life::fields(row, 8, &mut read)?;
+    Ok(read)
 }
 
 pub(super) fn key(conn: &Connection, session: &SessionId) -> rusqlite::Result<Option<i64>> {
@@ -110,36 +114,50 @@ pub(super) fn add_usage(conn: &Connection, key: i64, usage: &Usage) -> rusqlite:
 pub(super) fn meta(conn: &Connection, session: &SessionId) -> rusqlite::Result<Option<(i64, SessionMeta)>> {
     let sql = format!(
         "SELECT {COLUMNS}, s.key, s.source, s.last_item, s.last_turn, s.context_from, s.input_tokens, s.cached_tokens,
-           s.cache_write_tokens, s.output_tokens, s.reasoning_tokens, s.cost FROM sessions s WHERE s.id = ?1"
+           s.cache_write_tokens, s.output_tokens, s.reasoning_tokens, s.cost, s.branch FROM sessions s WHERE s.id = ?1"
     );
     let found = conn.prepare_cached(&sql)?.query_row([&session.0], |found| {
         let tokens = |column| found.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
         let usage = Usage {
-            input: tokens(13)?,
-            cached: tokens(14)?,
-            cache_write: tokens(15)?,
-            output: tokens(16)?,
-            reasoning: tokens(17)?,
-            cost: found.get(18)?,
+            input: tokens(COLUMN_COUNT + 5)?,
+            cached: tokens(COLUMN_COUNT + 6)?,
+            cache_write: tokens(COLUMN_COUNT + 7)?,
+            output: tokens(COLUMN_COUNT + 8)?,
+            reasoning: tokens(COLUMN_COUNT + 9)?,
+            cost: found.get(COLUMN_COUNT + 10)?,
         };
         let meta = SessionMeta {
             row: row(found)?,
-            source: found.get(9)?,
-            last_item: ItemId(found.get(10)?),
-            last_turn: found.get(11)?,
-            context_from: ItemId(found.get(12)?),
+            source: found.get(COLUMN_COUNT + 1)?,
+            last_item: ItemId(found.get(COLUMN_COUNT + 2)?),
+            last_turn: found.get(COLUMN_COUNT + 3)?,
+            context_from: ItemId(found.get(COLUMN_COUNT + 4)?),
             usage,
+            branch: found.get(COLUMN_COUNT + 11)?,
         };
-        Ok((found.get(8)?, meta))
+        Ok((found.get(COLUMN_COUNT)?, meta))
     });
     found.optional()
 }
 
-/// Sessions with items, newest first.
+/// Sessions with items, the pinned ones first, newest first. What is archived or in the trash is left out.
 pub(super) fn list(conn: &Connection, here: Option<&str>, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
+    let pinned = newest(conn, here, "s.pinned_at IS NOT NULL", limit)?;
+    let rest = newest(conn, here, "s.pinned_at IS NULL", limit - pinned.len())?;
+    Ok([pinned, rest].concat())
+}
+
+/// The session used last.
+pub(super) fn latest(conn: &Connection, here: Option<&str>) -> rusqlite::Result<Option<SessionId>> {
+    Ok(newest(conn, here, "1", 1)?.pop().map(|row| SessionId(row.id)))
+}
+
+fn newest(conn: &Connection, here: Option<&str>, which: &str, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
     let filter = if here.is_some() { "s.cwd = ?1" } else { "?1 IS NULL" };
+    let shown = life::Shelf::Shown.condition();
     let sql = format!(
-        "SELECT {COLUMNS} FROM sessions s WHERE {filter} AND s.item_count > 0 ORDER BY s.updated_at DESC, s.key DESC LIMIT ?2"
+        "SELECT {COLUMNS} FROM sessions s WHERE {filter} AND {which} AND {shown} AND s.item_count > 0
+         ORDER BY s.updated_at DESC, s.key DESC LIMIT ?2"
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     conn.prepare_cached(&sql)?.query_map((here, limit), row)?.collect()
@@ -153,10 +171,11 @@ pub(super) fn named(
     limit: usize,
 ) -> rusqlite::Result<Vec<SessionRow>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND (?2 IS NULL OR s.cwd = ?2)
+        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {} AND (?2 IS NULL OR s.cwd = ?2)
            AND s.key IN (SELECT key FROM sessions WHERE title IS NOT NULL AND title LIKE ?1 ESCAPE '\\'
                          UNION SELECT key FROM sessions WHERE id LIKE ?1 ESCAPE '\\')
-         ORDER BY s.updated_at DESC, s.key DESC LIMIT ?3"
+         ORDER BY s.updated_at DESC, s.key DESC LIMIT ?3",
+        life::Shelf::Shown.condition()
     );
     let pattern = format!("%{}%", like_escaped(text));
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -165,15 +184,16 @@ pub(super) fn named(
 
 /// Sessions that a filter holds for, newest first: the times are those of the sessions, unless entries are asked for.
 pub(super) fn fitting(conn: &Connection, filter: &Filter, limit: usize) -> rusqlite::Result<Vec<SessionRow>> {
-    let about_items = filter.tool.is_some() || !filter.roles.is_empty();
-    let conditions = filter.conditions(2);
-    let fits = if about_items {
-        format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {})", conditions.sql())
-    } else {
-        conditions.sql().replace("i.at >= ", "s.updated_at >= ").replace("i.at < ", "s.started_at < ")
+    let (fits, conditions) = match filter.of_whole_sessions(2) {
+        Some(conditions) => (conditions.sql(), conditions),
+        None => {
+            let conditions = filter.conditions(2);
+            (format!("EXISTS (SELECT 1 FROM items i WHERE i.session = s.key AND {})", conditions.sql()), conditions)
+        }
     };
     let sql = format!(
-        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {fits} ORDER BY s.updated_at DESC, s.key DESC LIMIT ?1"
+        "SELECT {COLUMNS} FROM sessions s WHERE s.item_count > 0 AND {fits}
+         ORDER BY s.pinned_at IS NULL, s.updated_at DESC, s.key DESC LIMIT ?1"
     );
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut values: Vec<&dyn rusqlite::ToSql> = vec![&limit];

@@ -2,6 +2,7 @@
 
 mod files;
 mod finding;
+mod life;
 mod resuming;
 mod rewinding;
 

@@ -20,6 +20,7 @@ mod hangup;
 mod hooks;
 mod hostile;
 mod inherited;
+mod keeping;
 mod kept;
 mod life;
 mod lists;

@@ -45,10 +45,14 @@ const NAMES: &[&str] = &[
     "llm::ready::key_variable",
     "llm::ready::pasteable",
     "llm::ready::title",
+    "store::Branch",
     "store::QueuedPrompt",
+    "store::SessionChange",
     "store::SessionRow",
+    "store::Shelf",
     "store::StoreJob",
     "store::StoreReply",
+    "store::tags_of",
 ];
 
 /// The paths that a path with a group stands for: `a::{b, c::{d}}` is `a::b` and `a::c::d`.

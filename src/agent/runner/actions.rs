@@ -360,6 +360,7 @@ impl Runner {
         self.keep_folder().await;
         self.sync().await;
         self.sweep_history();
+        self.rests();
         self.turn_ended(match &end {
             TurnEnd::Completed => "completed",
             TurnEnd::Stopped => "stopped",

@@ -9,6 +9,7 @@ use crate::agent::retry::Failure;
 use crate::agent::turn::Input;
 use crate::llm::ErrorKind;
 use crate::protocol::{AgentEvent, Body, CompactOrder, Item, ItemId, Level, SummaryBody, SummaryBy};
+use crate::store::Spent;
 use crate::text::format::count;
 use crate::tools::builtin::session_search;
 use std::time::Duration;
@@ -293,6 +294,11 @@ impl Runner {
             self.session.compactions.gave_up();
             if let Some(usage) = usage {
                 self.session.pay(usage);
+                let model = if let SummaryBy::Model(model) = summary.by { model } else { String::new() };
+                let spent = Spent { at: crate::agent::now(), item: None, model, role: "compaction", usage };
+                if let Err(error) = self.deps.store.spent(&self.session.id, spent).await {
+                    tracing::warn!("what a compaction used was not saved: {error}");
+                }
             }
             self.notice(Level::Info, "not compacted: a summary would not be shorter than what it stands for").await;
             return false;

@@ -71,7 +71,10 @@ impl Runner {
     async fn keep_branch(&mut self, branch: Option<&str>) {
         let Some(branch) = branch.filter(|branch| self.session.branch.as_deref() != Some(branch)) else { return };
         self.session.branch = Some(branch.to_owned());
-        self.keep("branch", branch.into()).await;
+        self.create_once().await;
+        if let Err(error) = self.deps.store.set_branch(&self.session.id, branch).await {
+            tracing::warn!("could not save the session's branch: {error}");
+        }
     }
 
     /// Whether the model is asked for little at a time.

@@ -6,7 +6,7 @@ use crate::agent::context::Context;
 use crate::agent::spec::Opens;
 use crate::llm::Effort;
 use crate::policy::taint::Untrusted;
-use crate::protocol::{AgentEvent, Level, SessionId, Todo};
+use crate::protocol::{AgentEvent, Body, ItemId, Level, Origin, Rewound, SessionId, Todo};
 use crate::store::Opening;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,20 +43,42 @@ impl Runner {
                 self.greet(if self.spec.opens == Opens::New { "startup" } else { "clear" });
                 true
             }
-            Opens::Resume(id) => self.resume(id).await,
-            Opens::Fork(of) => {
-                let id = self.session.id.clone();
-                if let Err(error) = self.deps.store.fork(&of, &id).await {
-                    self.notice(Level::Error, format!("session {of} was not forked: {error}")).await;
-                    return false;
-                }
-                self.resume(id).await
-            }
+            Opens::Resume(id) => self.resume(id, true).await,
+            Opens::Fork(of) => self.fork(of, None).await,
+            Opens::ForkAt(of, item) => self.fork(of, Some(item)).await,
         }
     }
 
-    async fn resume(&mut self, id: SessionId) -> bool {
+    /// Goes on in a copy. A prompt that stays behind comes to the composer.
+    async fn fork(&mut self, of: SessionId, at: Option<ItemId>) -> bool {
+        let id = self.session.id.clone();
+        if let Err(error) = self.deps.store.fork(&of, &id, at).await {
+            self.notice(Level::Error, format!("session {of} was not forked: {error}")).await;
+            return false;
+        }
+        if !self.resume(id, false).await {
+            return false;
+        }
+        let Some(at) = at else { return true };
+        if let Ok(Some(item)) = self.deps.store.item(&of, at).await
+            && let Body::User { text, images, origin: Origin::Person, .. } = item.body
+        {
+            let items = self.look_back().await;
+            let rewound = Rewound { items, prompt: Some((text, images)), taken: None };
+            self.out.send(AgentEvent::Rewound(Box::new(rewound))).await;
+        } else {
+            // The plan of that time.
+            self.look_back().await;
+        }
+        true
+    }
+
+    /// `looks`: the person is told where it stopped, and what changed since.
+    async fn resume(&mut self, id: SessionId, looks: bool) -> bool {
         let Some(opening) = self.opening(&id).await else { return false };
+        if looks && self.spec.answers.is_person() {
+            self.look_around(&opening);
+        }
         self.enter(id, opening, self.spec.toolsets.is_some()).await;
         self.greet("resume");
         true

@@ -232,6 +232,14 @@ impl Runner {
         }
         let (blobs, most) = (Blobs::new(self.deps.paths.history()), self.deps.loaded.config.checkpoints.budget_bytes);
         let shelf = Shelf::new(&self.deps.paths.home);
+        let (store, days) = (self.deps.store.clone(), i64::from(self.deps.loaded.config.sessions.trash_days));
+        if days > 0 {
+            tokio::spawn(async move {
+                if let Err(error) = store.empty_trash(crate::agent::now() - days * 24 * 3_600_000).await {
+                    tracing::warn!(%error, "could not empty the trash");
+                }
+            });
+        }
         tokio::task::spawn_blocking(move || {
             shelf.hold(&blobs);
             if let Err(error) = blobs.sweep(most) {

@@ -15,4 +15,5 @@ pub mod self_test;
 pub(super) mod servers;
 pub mod sign_in;
 pub mod toolsets;
+pub(super) mod tree;
 pub mod uses;

@@ -65,6 +65,8 @@ pub fn entered(model: &mut Model, out: &mut Vec<Effect>) {
         InputThen::ServerKey(base_url) => LoadRequest::TryServer { address: base_url.clone(), key: text },
         InputThen::ServerModel(server) => LoadRequest::UseServer { server: server.clone(), model: text },
         InputThen::Title
+        | InputThen::TitleOf(_)
+        | InputThen::TagsOf(_)
         | InputThen::Key(_)
         | InputThen::Find
         | InputThen::Seek
@@ -136,6 +138,8 @@ pub fn tried(
         InputThen::Server => key.is_empty(),
         InputThen::ServerKey(base_url) => *base_url == address,
         InputThen::Title
+        | InputThen::TitleOf(_)
+        | InputThen::TagsOf(_)
         | InputThen::Key(_)
         | InputThen::ServerModel(_)
         | InputThen::Find

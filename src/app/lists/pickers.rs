@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::fuzzy::Fuzzy;
-use super::{backends, context, local_models, models, own_server, palette, servers, toolsets};
+use super::{backends, context, local_models, models, own_server, palette, servers, toolsets, tree};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::approvals::{mode, permissions};
@@ -11,6 +11,7 @@ use crate::app::input::keys::Press;
 use crate::app::input::{edit, history};
 use crate::app::model::Model;
 use crate::app::model::modal::{Modal, PickItem, Picker, PickerKind};
+use crate::app::session::sessions::keeping;
 use crate::app::session::{checkout, tabs};
 use crate::app::window::modals::Move;
 use crate::app::window::{appearance, modals};
@@ -162,6 +163,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::LocalModels => local_models::note(model),
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Context => context::note(model),
+        PickerKind::Tree => tree::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette
@@ -173,6 +175,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Checkout
         | PickerKind::Inbox
         | PickerKind::History
+        | PickerKind::SessionActions
         | PickerKind::Tabs => {}
     }
 }
@@ -191,6 +194,8 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Servers
             | PickerKind::Toolsets
             | PickerKind::Context
+            | PickerKind::Tree
+            | PickerKind::SessionActions
             | PickerKind::Backends
             | PickerKind::Modes
             | PickerKind::Checkout
@@ -226,6 +231,8 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Checkout
         | PickerKind::Inbox
         | PickerKind::History
+        | PickerKind::Tree
+        | PickerKind::SessionActions
         | PickerKind::Tabs => {}
     }
     model.tab.modals.pop();
@@ -246,6 +253,8 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),
         PickerKind::Tabs => tabs::chosen(model, out, &value),
+        PickerKind::Tree => tree::chosen(model, out, &value),
+        PickerKind::SessionActions => keeping::chosen(model, out, &value),
     }
 }
 

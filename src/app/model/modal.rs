@@ -2,8 +2,8 @@
 
 use crate::app::window::talk::AskedId;
 use crate::policy::{ApprovalId, Preview};
-use crate::protocol::QuestionId;
-use crate::store::SessionRow;
+use crate::protocol::{QuestionId, SessionId};
+use crate::store::{SessionChange, SessionRow, Shelf};
 use crate::text::Line;
 
 /// One open modal.
@@ -324,6 +324,10 @@ pub enum PickerKind {
     Toolsets,
     /// What fills the window.
     Context,
+    /// The forks around a session.
+    Tree,
+    /// What can be done with the session that is selected in the browser.
+    SessionActions,
     Backends,
     Modes,
     /// Another session works in the same checkout.
@@ -351,29 +355,6 @@ pub struct PickItem {
     pub always: bool,
 }
 
-/// Which sessions the browser lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
-    #[default]
-    All,
-    /// Of this folder.
-    Here,
-    /// Of other agents, as they lie on this machine.
-    Elsewhere,
-}
-
-impl Scope {
-    /// The one after it.
-    #[must_use]
-    pub fn next(self) -> Self {
-        match self {
-            Self::All => Self::Here,
-            Self::Here => Self::Elsewhere,
-            Self::Elsewhere => Self::All,
-        }
-    }
-}
-
 /// Past sessions, with search and preview.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionBrowser {
@@ -389,9 +370,47 @@ pub struct SessionBrowser {
     /// The line of the hit, which stays in view.
     pub preview_hit: Option<usize>,
     pub loading: bool,
-    pub scope: Scope,
+    pub scope: SessionScope,
+    /// What went into the trash or the archive last, and what brings it back.
+    pub undo: Option<(SessionId, SessionChange)>,
     /// When the typed query is asked (milliseconds since the epoch).
     pub ask_at: Option<i64>,
+}
+
+/// Which sessions the browser shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionScope {
+    /// Of all folders, without the archive and the trash.
+    #[default]
+    All,
+    /// The same of this folder.
+    Here,
+    /// Of other agents, as they lie on this machine.
+    Elsewhere,
+    Archived,
+    Trashed,
+}
+
+impl SessionScope {
+    /// The one after it.
+    pub fn next(self) -> Self {
+        match self {
+            Self::All => Self::Here,
+            Self::Here => Self::Elsewhere,
+            Self::Elsewhere => Self::Archived,
+            Self::Archived => Self::Trashed,
+            Self::Trashed => Self::All,
+        }
+    }
+
+    /// What the store is asked for; it knows nothing of other agents.
+    pub fn shelf(self) -> Shelf {
+        match self {
+            Self::All | Self::Here | Self::Elsewhere => Shelf::Shown,
+            Self::Archived => Shelf::Archived,
+            Self::Trashed => Shelf::Trashed,
+        }
+    }
 }
 
 /// Text to read.
@@ -440,6 +459,8 @@ pub enum ConfirmThen {
     DeleteSession(crate::protocol::SessionId),
     /// Go on in a copy of a session that is open elsewhere.
     ForkOf(crate::protocol::SessionId),
+    /// Go on in a copy that ends with the turn of this entry.
+    ForkAt(SessionId, crate::protocol::ItemId),
     /// Show a session that is open elsewhere.
     ReadSession(crate::protocol::SessionId),
     KillProcess(crate::exec::ProcessId),
@@ -479,6 +500,10 @@ pub struct InputModal {
 #[derive(Clone, Debug, PartialEq)]
 pub enum InputThen {
     Title,
+    /// The title of a session in the browser.
+    TitleOf(SessionId),
+    /// Its tags.
+    TagsOf(SessionId),
     /// A key for this provider.
     Key(String),
     /// The address of a server of models.

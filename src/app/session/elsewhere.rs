@@ -3,7 +3,7 @@
 use super::{sessions, tabs};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::model::Model;
-use crate::app::model::modal::Scope;
+use crate::app::model::modal::SessionScope;
 use crate::protocol::{Item, Level, Opens, SessionId};
 use crate::store::SessionRow;
 
@@ -20,9 +20,9 @@ pub enum TakenOver {
 pub fn wished(model: &mut Model, out: &mut Vec<Effect>, query: &str) -> bool {
     let query = query.trim();
     match query.strip_prefix('@') {
-        Some("") => sessions::show(model, out, "", Scope::Elsewhere),
+        Some("") => sessions::show(model, out, "", SessionScope::Elsewhere),
         Some(word) if !word.contains(char::is_whitespace) => take(model, out, query.to_owned()),
-        Some(_) => sessions::show(model, out, query, Scope::Elsewhere),
+        Some(_) => sessions::show(model, out, query, SessionScope::Elsewhere),
         None => return false,
     }
     true
@@ -43,7 +43,9 @@ pub fn listed(
     more: bool,
     problems: &[String],
 ) {
-    let Some(browser) = sessions::browser(model).filter(|browser| browser.scope == Scope::Elsewhere) else { return };
+    let Some(browser) = sessions::browser(model).filter(|browser| browser.scope == SessionScope::Elsewhere) else {
+        return;
+    };
     if browser.query != query {
         return;
     }
@@ -76,7 +78,7 @@ pub fn taken(model: &mut Model, out: &mut Vec<Effect>, result: Result<TakenOver,
             model.notices.add(model.now, Level::Info, told);
             tabs::open(model, out, Opens::Resume(id));
         }
-        Ok(TakenOver::Choose(query)) => sessions::show(model, out, &query, Scope::Elsewhere),
+        Ok(TakenOver::Choose(query)) => sessions::show(model, out, &query, SessionScope::Elsewhere),
         Err(why) => model.notices.add(model.now, Level::Error, why),
     }
 }

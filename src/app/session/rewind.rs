@@ -1,6 +1,6 @@
 //! Going back: choose a prompt, see what that means, choose what is taken back. Nothing happens before the last Enter.
 
-use super::{items, turn};
+use super::{items, tabs, turn};
 use crate::app::action::Action;
 use crate::app::approvals::inert;
 use crate::app::effect::{Effect, LoadRequest};
@@ -13,7 +13,7 @@ use crate::app::model::{Model, Pane};
 use crate::app::reading::scroll;
 use crate::app::window::modals::Move;
 use crate::app::window::{modals, sidebar};
-use crate::protocol::{AgentCommand, ItemId, Level, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
+use crate::protocol::{AgentCommand, ItemId, Level, Opens, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs};
 use crate::text::format::plural;
 use crate::text::width::truncate_middle;
 
@@ -141,6 +141,7 @@ fn confirm(modal: &mut RewindModal) {
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
     match press.action {
+        Some(Action::ForkSession) => fork(model, out),
         // The preview scrolls: the list is narrowed by typing.
         Some(Action::ScrollUp) => modal.scroll = scroll::shifted(modal.scroll, -PAGE),
         Some(Action::ScrollDown) => modal.scroll = scroll::shifted(modal.scroll, PAGE),
@@ -155,6 +156,15 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
                 }
             }
         },
+    }
+}
+
+/// A new tab with what was said before the selected prompt, which comes into its composer. This session stays as it is.
+fn fork(model: &mut Model, out: &mut Vec<Effect>) {
+    let item = modal(model).and_then(|modal| modal.point()).map(|point| point.item);
+    if let Some((item, id)) = item.zip(drafts::key(model)) {
+        close(model);
+        tabs::open(model, out, Opens::ForkAt(id, item));
     }
 }
 

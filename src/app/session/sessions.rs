@@ -1,6 +1,7 @@
 //! Sessions: opening, switching, browsing, naming, leaving.
 
 mod excerpt;
+pub mod keeping;
 
 use super::{checkout, elsewhere, items, queue, rewind, tabs, turn};
 use crate::app::action::Action;
@@ -8,13 +9,14 @@ use crate::app::approvals;
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::edit::Edited;
 use crate::app::input::keys::Press;
-use crate::app::input::{composer, drafts, edit, hint};
+use crate::app::input::{composer, drafts, edit, hint, paste};
 use crate::app::lists::{first_run, models, toolsets};
-use crate::app::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, Scope, SessionBrowser};
+use crate::app::model::modal::{Confirm, ConfirmThen, InputModal, InputThen, Modal, SessionBrowser, SessionScope};
+use crate::app::model::transcript::CellKind;
 use crate::app::model::{Model, TurnStatus};
 use crate::app::window::modals::Move;
 use crate::app::window::{modals, sidebar};
-use crate::protocol::{AgentCommand, Item, Level, Opens, SessionId, SessionInfo};
+use crate::protocol::{AgentCommand, Item, Level, NoteKind, Opens, ResumeCard, SessionId, SessionInfo};
 use crate::store::{SessionRow, StoreJob};
 
 /// Rows of a list.
@@ -83,6 +85,12 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     queue::send_next(model, out);
 }
 
+/// Where the session stopped stands below what was said; it is not stored.
+pub fn resumed(model: &mut Model, card: &ResumeCard) {
+    let text = paste::harmless(&card.text(model.now)).into_owned();
+    model.tab.transcript.push(CellKind::Note { kind: NoteKind::Info, text }, None, false);
+}
+
 /// Facts of the session changed.
 pub fn changed(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo) {
     let has_model = !session.model.is_empty();
@@ -141,11 +149,11 @@ pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
     if elsewhere::wished(model, out, query) {
         return;
     }
-    show(model, out, query, Scope::All);
+    show(model, out, query, SessionScope::All);
 }
 
 /// The browser with a query and a scope.
-pub fn show(model: &mut Model, out: &mut Vec<Effect>, query: &str, scope: Scope) {
+pub fn show(model: &mut Model, out: &mut Vec<Effect>, query: &str, scope: SessionScope) {
     let cursor = query.chars().count();
     let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, scope, ..SessionBrowser::default() };
     model.tab.modals.push(Modal::Sessions(Box::new(browser)));
@@ -162,13 +170,13 @@ fn ask(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(browser) = browser(model) {
         browser.ask_at = None;
         browser.loading = true;
-        let query = browser.query.clone();
+        let (query, shelf) = (browser.query.clone(), browser.scope.shelf());
         let here = match browser.scope {
-            Scope::All => None,
-            Scope::Here => Some(folder),
-            Scope::Elsewhere => return out.push(Effect::Load(LoadRequest::Elsewhere { query })),
+            SessionScope::Here => Some(folder),
+            SessionScope::Elsewhere => return out.push(Effect::Load(LoadRequest::Elsewhere { query })),
+            SessionScope::All | SessionScope::Archived | SessionScope::Trashed => None,
         };
-        out.push(Effect::Store(StoreJob::ListSessions { query, here, limit: LIMIT }));
+        out.push(Effect::Store(StoreJob::ListSessions { query, here, shelf, limit: LIMIT }));
     }
 }
 
@@ -182,7 +190,7 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// A list came.
 pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<SessionRow>, of: Option<String>) {
-    let Some(browser) = browser(model).filter(|browser| browser.scope != Scope::Elsewhere) else { return };
+    let Some(browser) = browser(model).filter(|browser| browser.scope != SessionScope::Elsewhere) else { return };
     if browser.query != query {
         return;
     }
@@ -206,7 +214,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         browser.preview.clear();
         browser.preview_hit = None;
         if let Some(row) = browser.rows.get(browser.selected) {
-            if browser.scope == Scope::Elsewhere {
+            if browser.scope == SessionScope::Elsewhere {
                 return out.push(Effect::Load(LoadRequest::ElsewherePreview { key: row.id.clone() }));
             }
             out.push(Effect::Store(StoreJob::Preview { session: row.id.as_str().into(), hit: row.hit }));
@@ -214,11 +222,28 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
     }
 }
 
+/// A change of a session was kept: the list is read again.
+pub fn changed_elsewhere(model: &mut Model, out: &mut Vec<Effect>) {
+    ask(model, out);
+}
+
+/// What to call a session in a list.
+pub fn title_of(row: &SessionRow) -> &str {
+    let name = row.title.as_deref().unwrap_or(&row.preview);
+    if name.is_empty() { &row.id } else { name }
+}
+
+/// The browser is closed, if it is open.
+pub fn leave_browser(model: &mut Model) {
+    model.tab.modals.retain(|modal| !matches!(modal, Modal::Sessions(_)));
+}
+
 /// A part of a session came, for the preview.
 pub fn previewed(model: &mut Model, session: &SessionId, items: &[Item]) {
     let Some(browser) = browser(model) else { return };
     if let Some(row) = browser.rows.get(browser.selected).filter(|row| row.id == session.0) {
         (browser.preview, browser.preview_hit) = excerpt::of(items, row.hit, &browser.query);
+        excerpt::with_summary(row, &mut browser.preview, &mut browser.preview_hit);
     }
 }
 
@@ -236,7 +261,8 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         Some(Action::Here) => {
             let before = browser.scope;
             browser.scope = before.next();
-            if [before, browser.scope].contains(&Scope::Elsewhere) {
+            browser.selected = 0;
+            if [before, browser.scope].contains(&SessionScope::Elsewhere) {
                 // Sessions of other agents can't be resumed as they are, nor ours be taken over.
                 browser.rows.clear();
                 browser.of = None;
@@ -244,9 +270,9 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
             }
             ask(model, out);
         }
-        Some(Action::DeleteSession) => ask_delete(model),
-        Some(Action::Rename) => rename(model, out),
+        Some(action) if keeping::act(model, out, action) => {}
         _ => {
+            let Some(browser) = self::browser(model) else { return };
             if edit::line(&mut browser.query, &mut browser.cursor, press) == Edited::Changed {
                 typed(model);
             }
@@ -294,7 +320,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
 fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(browser) = browser(model) else { return };
     let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) else { return };
-    let is_elsewhere = browser.scope == Scope::Elsewhere;
+    let is_elsewhere = browser.scope == SessionScope::Elsewhere;
     model.tab.modals.pop();
     if is_elsewhere {
         return elsewhere::take(model, out, id);
@@ -302,43 +328,13 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
     tabs::open(model, out, Opens::Resume(id.as_str().into()));
 }
 
-fn rename(model: &mut Model, out: &mut Vec<Effect>) {
-    let selected = browser(model).and_then(|browser| browser.rows.get(browser.selected)).map(|row| row.id.clone());
-    if selected.is_some() && selected == model.tab.session.as_ref().map(|session| session.id.0.clone()) {
-        title(model, out, "");
-    } else {
-        model.notices.add(model.now, Level::Info, "resume the session first, then set its title");
-    }
-}
-
-fn ask_delete(model: &mut Model) {
-    let Some(browser) = browser(model) else { return };
-    let Some(row) = browser.rows.get(browser.selected) else { return };
-    if browser.scope == Scope::Elsewhere {
-        let text = "sessions of other agents are only read: delete them where they were made";
-        return model.notices.add(model.now, Level::Info, text);
-    }
-    let (id, title) = (row.id.clone(), row.title.clone().unwrap_or_else(|| row.preview.clone()));
-    if model.tabs().any(|tab| tab.of.as_ref().is_some_and(|session| session.0 == id)) {
-        model.notices.add(model.now, Level::Info, "an open session cannot be deleted: close its tab first");
-        return;
-    }
-    model.tab.modals.push(Modal::Confirm(Confirm::new(
-        "Delete a session",
-        title,
-        "Delete permanently",
-        ConfirmThen::DeleteSession(id.as_str().into()),
-    )));
-}
-
-/// Deletes a session; the browser under the question loses its row.
+/// Deletes a session for good; the browser under the question loses its row.
 pub fn delete(model: &mut Model, out: &mut Vec<Effect>, id: SessionId) {
     if let Some(browser) = browser(model) {
         browser.rows.retain(|row| row.id != id.0);
         browser.selected = browser.selected.min(browser.rows.len().saturating_sub(1));
     }
     out.push(Effect::Store(StoreJob::DeleteSession(id)));
-    preview(model, out);
 }
 
 /// `/title`: sets it, or asks for it.

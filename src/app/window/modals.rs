@@ -10,6 +10,7 @@ use crate::app::lists::{extensions, local_models, own_server, pickers, servers, 
 use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
+use crate::app::session::sessions::keeping;
 use crate::app::session::{rewind, sessions, tabs, undo};
 use crate::app::terminal::{asks, taking_over};
 use crate::app::{approvals, run};
@@ -17,7 +18,7 @@ use crate::config::keymap::Key;
 use crate::exec::ProcessCommand;
 use crate::llm::ready::title;
 use crate::policy::Mode;
-use crate::protocol::AgentCommand;
+use crate::protocol::{AgentCommand, Opens};
 
 /// A key while a modal is open.
 pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
@@ -210,7 +211,8 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::Quit => sessions::leave(model, out),
         ConfirmThen::Clear => tabs::clear(model, out),
         ConfirmThen::CloseTab => tabs::close_for_good(model, out),
-        ConfirmThen::ForkOf(id) => tabs::open(model, out, crate::protocol::Opens::Fork(id)),
+        ConfirmThen::ForkOf(id) => keeping::forked(model, out, Opens::Fork(id)),
+        ConfirmThen::ForkAt(id, item) => keeping::forked(model, out, Opens::ForkAt(id, item)),
         ConfirmThen::ReadSession(id) => out.push(Effect::Load(LoadRequest::ReadSession { id })),
         ConfirmThen::DeleteSession(id) => sessions::delete(model, out, id),
         ConfirmThen::KillProcess(id) => out.push(Effect::Process(ProcessCommand::Kill(id))),
@@ -245,6 +247,8 @@ fn leave_input(model: &mut Model, out: &mut Vec<Effect>) {
         InputThen::Find => find::close(model),
         InputThen::Login(_) => out.push(Effect::Server(ServerOrder::LeaveLogin)),
         InputThen::Title
+        | InputThen::TitleOf(_)
+        | InputThen::TagsOf(_)
         | InputThen::Key(_)
         | InputThen::Server
         | InputThen::ServerKey(_)
@@ -282,6 +286,8 @@ fn input_changed(model: &mut Model) {
         // The address stays in view.
         InputThen::Login(_) | InputThen::Ask(_) => {}
         InputThen::Title
+        | InputThen::TitleOf(_)
+        | InputThen::TagsOf(_)
         | InputThen::Key(_)
         | InputThen::Server
         | InputThen::ServerKey(_)
@@ -304,6 +310,16 @@ fn enter(model: &mut Model, out: &mut Vec<Effect>) {
             if !title.is_empty() {
                 out.push(Effect::Agent(AgentCommand::SetTitle(title)));
             }
+        }
+        InputThen::TitleOf(id) => {
+            let (id, text) = (id.clone(), text.clone());
+            model.tab.modals.pop();
+            keeping::named(model, out, &id, &text);
+        }
+        InputThen::TagsOf(id) => {
+            let (id, text) = (id.clone(), text.clone());
+            model.tab.modals.pop();
+            keeping::tagged(model, out, &id, &text);
         }
         InputThen::Find => {
             model.tab.modals.pop();

@@ -2,6 +2,7 @@
 
 use crate::protocol::{Body, Item, NoteKind, SessionId};
 use crate::report::sessions::text::{age, local, one_line, padded, plain, rfc3339, width};
+use crate::store::filter::Filter;
 use crate::store::{SessionRow, Store, short_id};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -14,12 +15,16 @@ const NAME: usize = 80;
 pub(super) async fn list(
     store: &Store,
     here: Option<&str>,
+    filter: Option<Filter>,
     limit: Option<usize>,
     json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<i32> {
     let limit = limit.unwrap_or(if json { usize::MAX } else { LISTED });
-    let rows = store.list("", here, limit).await?;
+    let rows = match filter {
+        Some(filter) => store.fitting(filter, limit).await?,
+        None => store.list("", here, limit).await?,
+    };
     if json {
         let sessions: Vec<Value> = rows.iter().map(session_json).collect();
         writeln!(out, "{}", json!({"version": 1, "sessions": sessions}))?;
@@ -32,10 +37,12 @@ pub(super) async fn list(
 }
 
 /// The shape of a session in all JSON.
-fn session_json(row: &SessionRow) -> Value {
+pub(super) fn session_json(row: &SessionRow) -> Value {
     json!({
         "id": row.id, "title": row.title, "cwd": row.cwd, "model": row.model, "started_at": rfc3339(row.started_at),
         "updated_at": rfc3339(row.updated_at), "items": row.items, "preview": row.preview,
+        "summary": row.summary, "tags": row.tags, "pinned": row.pinned, "archived": row.archived,
+        "trashed_at": row.trashed_at.map(rfc3339),
     })
 }
 
@@ -49,7 +56,7 @@ fn table(rows: &[SessionRow], out: &mut dyn Write) -> std::io::Result<()> {
                 age(row.updated_at, now),
                 row.items.to_string(),
                 folder(&row.cwd),
-                one_line(row.title.as_deref().unwrap_or(&row.preview), NAME),
+                format!("{}{}", one_line(row.title.as_deref().unwrap_or(&row.preview), NAME), marks(row)),
             ]
         }))
         .collect();
@@ -61,6 +68,13 @@ fn table(rows: &[SessionRow], out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{id}  {age}  {items}  {}  {name}", padded(folder, columns[3]))?;
     }
     Ok(())
+}
+
+/// What stands behind a title: tags, and whether it is pinned.
+fn marks(row: &SessionRow) -> String {
+    let pinned = row.pinned.then(|| " (pinned)".to_owned());
+    let tags = row.tags.iter().map(|tag| format!(" #{}", one_line(tag, 40)));
+    pinned.into_iter().chain(tags).collect()
 }
 
 /// The last part of a path.

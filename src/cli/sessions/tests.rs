@@ -222,11 +222,15 @@ fn sessions_are_named_deleted_and_counted() {
     assert_eq!((&fork["title"], &fork["from"]), (&json!("Fix the test (fork)"), &json!("20260101_080001_bbbbbb")));
     let copy = fork["id"].as_str().expect("an id").to_owned();
     assert_eq!(home.json(&["stats", "--json"])["items"], json!(3));
-    assert_eq!(home.run(&["delete", &copy]).0, 0);
+    assert_eq!(home.run(&["delete", "--now", &copy]).0, 0);
     let (code, out, err) = home.run(&["delete", "Fix the test", "zzz"]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("hermes: no session matches `zzz`"), "{err}");
-    assert_eq!(home.run(&["delete", "Fix the test"]).1, "deleted 20260101_080001_bbbbbb: Fix the test (1 items)\n");
+    let moved = "moved to the trash: 20260101_080001_bbbbbb: Fix the test\n";
+    assert_eq!(home.run(&["delete", "Fix the test"]).1, moved);
+    assert_eq!(home.run(&["restore", "Fix the test"]).1, "restored 20260101_080001_bbbbbb: Fix the test\n");
+    let gone = "deleted 20260101_080001_bbbbbb: Fix the test (1 items)\n";
+    assert_eq!(home.run(&["delete", "--now", "Fix the test"]).1, gone);
     assert_eq!(home.json(&["list", "--json"])["sessions"].as_array().map(Vec::len), Some(1));
     assert!(home.run(&["repair"]).1.contains("state.db is intact"));
     assert_eq!(home.run(&["list", "--here"]).0, 0);

@@ -1,6 +1,7 @@
 //! What a search is narrowed to: words like `role:tool` and `since:2026-11-01` in a query, or the fields of a tool.
 
 use crate::protocol::SessionId;
+use crate::store::life::{self, Shelf};
 use chrono::{Local, NaiveDate, NaiveTime, TimeZone};
 use rusqlite::types::Value;
 
@@ -25,6 +26,11 @@ pub struct Filter {
     pub branch: Option<String>,
     /// Only sessions in which files were changed, and that was not undone.
     pub edits: bool,
+    /// Sessions that have all of these tags.
+    pub tags: Vec<String>,
+    pub pinned: bool,
+    /// The usual ones, or what is archived or in the trash.
+    pub shelf: Shelf,
     pub session: Option<SessionId>,
 }
 
@@ -65,6 +71,10 @@ impl Filter {
             "since" if day(value).is_some() => self.since = day(value),
             "before" if day(value).is_some() => self.before = day(value),
             "has" if value == "edits" => self.edits = true,
+            "tag" => self.tags.extend(life::tags_of(value)),
+            "is" if value == "pinned" => self.pinned = true,
+            "is" if value == "archived" => self.shelf = Shelf::Archived,
+            "is" if value == "trashed" => self.shelf = Shelf::Trashed,
             _ => return false,
         }
         true
@@ -79,7 +89,22 @@ impl Filter {
     pub(in crate::store) fn conditions(&self, first: usize) -> Conditions {
         let mut all = self.of_sessions(first);
         all.and(self.of_items(first + all.values.len()));
+        if self.shelf == Shelf::Shown {
+            all.tests.push(self.shelf.condition().to_owned());
+        }
         all
+    }
+
+    /// All of it over `sessions s` alone, with the times of the session; `None` where entries are asked for.
+    pub(in crate::store) fn of_whole_sessions(&self, first: usize) -> Option<Conditions> {
+        if self.tool.is_some() || !self.roles.is_empty() {
+            return None;
+        }
+        let mut all = self.conditions(first);
+        for test in &mut all.tests {
+            *test = test.replace("i.at >= ", "s.updated_at >= ").replace("i.at < ", "s.started_at < ");
+        }
+        Some(all)
     }
 
     /// Conditions over `sessions s` alone.
@@ -99,9 +124,10 @@ impl Filter {
             all.test("s.model LIKE ? ESCAPE '\\'", part(model));
         }
         if let Some(branch) = &self.branch {
-            let sql = "EXISTS (SELECT 1 FROM session_meta m WHERE m.session = s.key AND m.name = 'branch'
-                 AND m.value ->> '$' = ?)";
-            all.test(sql, branch.clone());
+            all.test("s.branch = ?", branch.clone());
+        }
+        for tag in &self.tags {
+            all.test("instr(s.tags, ?)", format!(",{tag},"));
         }
         if let Some(session) = &self.session {
             all.test("s.id = ?", session.0.clone());
@@ -109,6 +135,14 @@ impl Filter {
         if self.edits {
             let sql = "EXISTS (SELECT 1 FROM changes c WHERE c.session = s.key AND c.undone = 0)";
             all.tests.push(sql.to_owned());
+        }
+        if self.pinned {
+            all.tests.push("s.pinned_at IS NOT NULL".to_owned());
+        }
+        match self.shelf {
+            Shelf::Archived | Shelf::Trashed => all.tests.push(self.shelf.condition().to_owned()),
+            // What is out of sight is left out by its keys, or by `conditions`.
+            Shelf::Shown | Shelf::All => {}
         }
         all
     }

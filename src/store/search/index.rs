@@ -60,6 +60,7 @@ fn clear(db: &mut Db) -> Result<(), StoreError> {
     db.write("rebuild the search index", |tx| {
         parts::clear(tx)?;
         tx.execute(&format!("INSERT INTO {TRIGRAMS} ({TRIGRAMS}) VALUES ('delete-all')"), [])?;
+        tx.execute("INSERT INTO summary_words (summary_words) VALUES ('rebuild')", [])?;
         tx.execute("UPDATE state SET value = 0 WHERE name = 'indexed'", []).map(drop)
     })
 }
@@ -68,7 +69,7 @@ fn clear(db: &mut Db) -> Result<(), StoreError> {
 pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     let check = |tx: &Transaction<'_>| {
         let words = parts::all(tx)?.into_iter().map(|part| part.table);
-        for index in words.chain([TRIGRAMS.to_owned()]) {
+        for index in words.chain([TRIGRAMS.to_owned(), "summary_words".to_owned()]) {
             tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('integrity-check')"), [])?;
         }
         Ok(())

@@ -11,6 +11,7 @@ pub use query::sanitize_query;
 use crate::protocol::ItemId;
 use crate::store::db::Db;
 use crate::store::error::{StoreError, is_damage};
+use crate::store::life::{self, Shelf};
 use crate::store::{SearchHit, SessionRow, sessions};
 use filter::Filter;
 use parts::Part;
@@ -75,6 +76,13 @@ impl Ask {
         let fts = if typed { query::sanitize_typed(query) } else { query::sanitize_query(query) };
         (!fts.is_empty()).then_some(Self::Words(fts))
     }
+
+    fn of_summaries(&self) -> life::Asked<'_> {
+        match self {
+            Self::Words(fts) => life::Asked::Words(fts),
+            Self::Trigrams(_, parts) | Self::Scan(parts) => life::Asked::Parts { words: &parts.words, any: parts.any },
+        }
+    }
 }
 
 /// Hits, best first; newest first where substrings are scanned for.
@@ -86,19 +94,29 @@ pub(in crate::store) fn hits(
 ) -> Result<Matches<SearchHit>, StoreError> {
     run(db, query, false, |conn, ask| {
         let Matches { rows, only_newest } = find(conn, ask, filter, limit)?;
-        Ok(Matches { rows: with_sessions(conn, ask, rows)?, only_newest })
+        let mut rows = with_sessions(conn, ask, rows)?;
+        // What only a summary says is found, however many entries there are.
+        let more = life::hits(conn, &ask.of_summaries(), filter, &rows)?;
+        rows.truncate(limit.saturating_sub(more.len()));
+        rows.extend(more);
+        rows.truncate(limit);
+        Ok(Matches { rows, only_newest })
     })
 }
 
 /// Sessions whose name holds the query, then those with hits, each with its best one as the snippet. Words like `role:tool`
-/// narrow it.
+/// narrow it, and win over the shelf.
 pub(in crate::store) fn list(
     db: &mut Db,
     query: &str,
     here: Option<&str>,
+    shelf: Shelf,
     limit: usize,
 ) -> Result<Matches<SessionRow>, StoreError> {
-    let (query, filter) = Filter::read(query, here);
+    let (query, mut filter) = Filter::read(query, here);
+    if life::is_shown(&filter) {
+        filter.shelf = shelf;
+    }
     let trimmed = query.trim();
     if trimmed.is_empty() {
         let rows = db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit))?;
@@ -114,7 +132,12 @@ pub(in crate::store) fn list(
         let Matches { rows, only_newest } = find(conn, ask, &filter, LIST_HITS.max(limit))?;
         let mut seen = HashSet::new();
         let best = rows.into_iter().filter(|hit| seen.insert(hit.session)).take(limit).collect();
-        let rows = with_sessions(conn, ask, best)?.into_iter().map(|hit| hit.session).collect();
+        let mut rows: Vec<SessionRow> = with_sessions(conn, ask, best)?.into_iter().map(|hit| hit.session).collect();
+        for row in life::rows(conn, &ask.of_summaries(), &filter, limit)? {
+            if !rows.iter().any(|known| known.id == row.id) {
+                rows.push(row);
+            }
+        }
         Ok(Matches { rows, only_newest })
     })?;
     let only_newest = found.only_newest;

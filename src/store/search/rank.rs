@@ -6,6 +6,7 @@
 use super::filter::{Conditions, Filter};
 use super::parts::Part;
 use super::{Found, Matches};
+use crate::store::life::Shelf;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params_from_iter};
 use std::collections::HashMap;
@@ -36,6 +37,23 @@ impl Keys {
     fn has(&self, key: i64) -> bool {
         usize::try_from(key).is_ok_and(|key| self.0.get(key / 64).is_some_and(|bits| bits >> (key % 64) & 1 == 1))
     }
+}
+
+/// Entries of sessions that are archived or in the trash, and how many they are; none where these are asked for.
+fn hidden(conn: &Connection, filter: &Filter) -> rusqlite::Result<(Keys, usize)> {
+    let mut keys = Keys(Vec::new());
+    let mut count = 0;
+    if filter.shelf == Shelf::Shown {
+        let sql = "SELECT i.key FROM sessions s JOIN items i ON i.session = s.key
+                   WHERE s.archived_at IS NOT NULL OR s.trashed_at IS NOT NULL";
+        let mut statement = conn.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            keys.put(row.get(0)?);
+            count += 1;
+        }
+    }
+    Ok((keys, count))
 }
 
 /// A filter, made ready for one search.
@@ -105,13 +123,18 @@ pub(super) fn best(
     limit: usize,
 ) -> rusqlite::Result<Matches<Found>> {
     let narrow = if filter.is_empty() { None } else { Some(Narrow::of(conn, filter)?) };
+    let (hidden, out_of_sight) = hidden(conn, filter)?;
     let mut scored: Vec<(i64, f64)> = Vec::new();
     let mut only_newest = false;
     for part in parts {
         let room = RANKED - scored.len();
         let found = match &narrow {
-            None => newest(conn, part, fts, room + 1)?,
-            Some(narrow) => fitting(conn, part, fts, narrow, room + 1)?,
+            None => {
+                let mut found = newest(conn, part, fts, room + 1 + out_of_sight)?;
+                found.retain(|(key, _)| !hidden.has(*key));
+                found
+            }
+            Some(narrow) => fitting(conn, part, fts, narrow, &hidden, room + 1)?,
         };
         only_newest = found.len() > room;
         scored.extend(found.into_iter().take(room));
@@ -140,6 +163,7 @@ fn fitting(
     part: &Part,
     fts: &str,
     narrow: &Narrow,
+    hidden: &Keys,
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
     let ranked = newest(conn, part, fts, RANKED)?;
@@ -162,7 +186,7 @@ fn fitting(
         let is_end = row.is_none();
         if let Some(row) = row {
             let key = row.get(0)?;
-            if narrow.may(key) {
+            if narrow.may(key) && !hidden.has(key) {
                 chunk.push(key);
             }
         }

@@ -142,7 +142,7 @@ fn a_damaged_database_is_kept_and_a_new_one_stands_beside_it() {
 fn a_repair_saves_what_is_readable() {
     let home = home();
     // Past the pages of the tables themselves.
-    damaged(home.path(), 40, 3);
+    damaged(home.path(), 72, 3);
     run(async {
         let store = Store::spawn(home.path());
         let repaired = store.repair().await.expect("repairs");

@@ -40,7 +40,7 @@ fn words_narrow_what_is_found() {
             say(&store, name, cwd, late, vec![tool("1", "terminal", "a zebra ran")]).await;
             store.set_model(&id(name), model).await.expect("named");
         }
-        store.set_meta(&id("two"), "branch", "fix".into()).await.expect("kept");
+        store.set_branch(&id("two"), "fix").await.expect("kept");
         for (query, hits) in [
             ("zebra", 4),
             ("zebra role:user", 2),
@@ -239,7 +239,8 @@ fn previews_and_older_pages_answer_the_screen() {
         let job = StoreJob::LoadOlder { session: id("a"), before: ItemId(6), limit: 5 };
         let Some(StoreReply::Older { items, more, .. }) = store.job(job).await else { panic!("one") };
         assert_eq!((words(&items)[0].as_str(), items.len(), more), ("user 0", 5, false));
-        let job = StoreJob::ListSessions { query: String::new(), here: Some("/x".to_owned()), limit: 3 };
+        let job =
+            StoreJob::ListSessions { query: String::new(), here: Some("/x".to_owned()), shelf: Shelf::Shown, limit: 3 };
         let Some(StoreReply::Sessions { rows, .. }) = store.job(job).await else { panic!("one") };
         assert_eq!((ids(&rows), rows[0].items, rows[0].preview.as_str()), (vec!["a"], 30, "0"));
     });

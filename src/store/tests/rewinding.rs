@@ -167,7 +167,7 @@ fn a_fork_has_the_same_conversation_prompt_and_changes_and_nothing_else() {
         let made = vec![change(1, "/w/a", None, Some("A"))];
         store.record_changes(&one, made.clone()).await.expect("kept");
         store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
-        assert_eq!(store.fork(&one, &two).await.expect("forks").as_deref(), Some("zoo (fork)"));
+        assert_eq!(store.fork(&one, &two, None).await.expect("forks").as_deref(), Some("zoo (fork)"));
         let opening = store.open_session(&two, 100, Vec::new()).await.expect("opens");
         assert_eq!(opening.items, talk()[..2]);
         assert_eq!(opening.prompt.as_deref(), Some("be kind\n"));
@@ -176,7 +176,7 @@ fn a_fork_has_the_same_conversation_prompt_and_changes_and_nothing_else() {
         // The copy goes its own way.
         store.append(&two, vec![at(7, 3, user("on"))]).await.expect("kept");
         assert_eq!(visible(&store).await, [1, 2]);
-        assert_eq!(store.fork(&one, &id("three")).await.expect("forks").as_deref(), Some("zoo (fork) #2"));
+        assert_eq!(store.fork(&one, &id("three"), None).await.expect("forks").as_deref(), Some("zoo (fork) #2"));
     });
 }
 
@@ -209,7 +209,7 @@ fn what_was_paid_for_counts_also_when_it_was_left_out_and_a_copy_counts_its_own(
         store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
         let ids = |items: Vec<Item>| items.iter().map(|item| item.id.0).collect::<Vec<_>>();
         assert_eq!(ids(store.answers(&one).await.expect("reads")), [2, 4, 6]);
-        store.fork(&one, &id("two")).await.expect("forks");
+        store.fork(&one, &id("two"), None).await.expect("forks");
         assert_eq!(ids(store.answers(&id("two")).await.expect("reads")), [0i64; 0]);
     });
 }

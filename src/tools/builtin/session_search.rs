@@ -4,7 +4,7 @@ use crate::policy::Intent;
 use crate::policy::taint::{UNTRUSTED, Untrusted};
 use crate::protocol::{Body, ItemId, SessionId};
 use crate::store::filter::{self, Filter};
-use crate::store::{SearchHit, Store, StoreError};
+use crate::store::{SearchHit, Shelf, Store, StoreError};
 use crate::tools::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -79,13 +79,13 @@ impl Tool for SessionSearch {
             if args.query.trim().is_empty() && args.item.is_none() {
                 return Err(ToolError::Args("`query` is empty: give words to look for, or the `item` to read".into()));
             }
-            let filter = narrowed(&args)?;
+            let (query, filter) = narrowed(&args)?;
             let Some(store) = &ctx.sessions else {
                 return Err(ToolError::Failed("there is no session store here".into()));
             };
             let (output, sessions) = match args.item {
                 Some(item) => entry(store, &args.session, &ctx.task, item).await?,
-                None => found(store, &args, filter, &ctx.task).await?,
+                None => found(store, &args, &query, filter, &ctx.task).await?,
             };
             let target = self.target(&json!({ "item": args.item, "query": args.query }));
             let strangers = strangers(store, sessions, &ctx.task).await;
@@ -94,8 +94,9 @@ impl Tool for SessionSearch {
     }
 }
 
-fn narrowed(args: &Args) -> Result<Filter, ToolError> {
-    let mut filter = Filter::default();
+/// The words that are looked for, and what narrows them.
+fn narrowed(args: &Args) -> Result<(String, Filter), ToolError> {
+    let (query, mut filter) = Filter::read(&args.query, None);
     for word in args.role_filter.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let role = filter::role(word)
             .ok_or_else(|| ToolError::Args(format!("role_filter: {word} is not one of user, assistant, tool")))?;
@@ -106,6 +107,8 @@ fn narrowed(args: &Args) -> Result<Filter, ToolError> {
     }
     if args.item.is_none() && !args.session.trim().is_empty() {
         filter.session = Some(SessionId(args.session.trim().to_owned()));
+        // It is named, wherever it lies.
+        filter.shelf = Shelf::All;
     }
     let range = args.date_range.trim();
     if !range.is_empty() {
@@ -114,7 +117,7 @@ fn narrowed(args: &Args) -> Result<Filter, ToolError> {
             ToolError::Args(format!("date_range: {range} {how}"))
         })?;
     }
-    Ok(filter)
+    Ok((query, filter))
 }
 
 /// What was found when the call was planned: whose text it is decides how the gate receives it.
@@ -158,11 +161,12 @@ async fn strangers(store: &Store, sessions: BTreeSet<String>, here: &str) -> Opt
 async fn found(
     store: &Store,
     args: &Args,
+    query: &str,
     filter: Filter,
     here: &str,
 ) -> Result<(ToolOutput, BTreeSet<String>), ToolError> {
     let limit = args.limit.unwrap_or(USUAL).clamp(1, MOST);
-    let found = store.hits(&args.query, filter, limit).await.map_err(failed)?;
+    let found = store.hits(query, filter, limit).await.map_err(failed)?;
     let bound = found.bound();
     let hits = found.rows;
     let rows: Vec<Value> = hits.iter().map(|hit| row(hit, here)).collect();

@@ -141,6 +141,8 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Checkout => "No such choice",
         PickerKind::Modes => "No such mode",
         PickerKind::Tabs => "No tab fits",
+        PickerKind::Tree => "No forks",
+        PickerKind::SessionActions => "No session",
         PickerKind::Palette | PickerKind::Help => "No commands",
     }
 }

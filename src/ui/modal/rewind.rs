@@ -35,7 +35,11 @@ pub fn draw(
     let foot = if state.confirm.is_some() {
         hint::list(&[on, (Some("nothing has changed yet".into()), "")])
     } else {
-        hint::list(&[on, (hint::here(model, Action::Accept), "keeps running"), (hint::here(model, Action::Close), "")])
+        hint::list(&[
+            on,
+            (hint::here(model, Action::ForkSession), "forks here"),
+            (hint::here(model, Action::Close), ""),
+        ])
     };
     let frame = Frame { title, note, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));

@@ -6,14 +6,20 @@ use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::input::hint;
 use crate::app::model::layout::Layout;
-use crate::app::model::modal::{Scope, SessionBrowser};
+use crate::app::model::modal::{SessionBrowser, SessionScope};
 use crate::app::model::types::SessionRow;
+use crate::app::session::sessions;
 use crate::text::format;
-use crate::text::width::{truncate_middle, width};
+use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Row, Wrap, wrap_into};
 use crate::text::{Role, Span};
 use crate::ui::paint::{Paint, row};
 use ratatui::layout::Rect;
+
+/// Columns from which more keys are named.
+const WIDE: u16 = 112;
+/// Columns below which the usual keys go unnamed: the line under the screen has them.
+const NARROW: u16 = 66;
 
 /// Draws it and returns where its caret is.
 pub fn draw(
@@ -24,28 +30,52 @@ pub fn draw(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let title = match state.scope {
-        Scope::All => "Sessions",
-        Scope::Here => "Sessions of this folder",
-        Scope::Elsewhere => "Sessions of other agents",
+        SessionScope::All => "Sessions",
+        SessionScope::Here => "Sessions of this folder",
+        SessionScope::Elsewhere => "Sessions of other agents",
+        SessionScope::Archived => "Archived sessions",
+        SessionScope::Trashed => "Sessions in the trash",
     };
-    let is_ours = state.scope != Scope::Elsewhere;
     let mut count = format::plural(state.rows.len() as u64, "session", "sessions");
     if let Some(of) = &state.of {
         count = format!("{count} of {of}");
     }
-    let foot = hint::list(&[
-        (hint::here(model, Action::Accept), if is_ours { "resumes" } else { "takes over" }),
-        (hint::here(model, Action::Here), "scope"),
-        (if is_ours { hint::here(model, Action::DeleteSession) } else { None }, "removes"),
-        (hint::here(model, Action::Close), ""),
-    ]);
+    let key = |action| hint::here(model, action);
+    let is_ours = state.scope != SessionScope::Elsewhere;
+    // What the width has room for; the list of actions names the others.
+    let mut hints = vec![
+        (key(Action::Accept), if is_ours { "resumes" } else { "takes over" }),
+        (key(Action::Here), next(state.scope)),
+    ];
+    if area.width < NARROW {
+        hints.remove(0);
+    }
+    if area.width >= WIDE && is_ours {
+        hints.extend([
+            (key(Action::TagSession), "tags"),
+            (key(Action::PinSession), "pins"),
+            (key(Action::SelectedTree), "forks"),
+        ]);
+    }
+    let removes = match (state.scope, &state.undo) {
+        (SessionScope::Trashed, _) | (_, Some(_)) => (key(Action::RestoreSession), "restores"),
+        (_, None) => (key(Action::DeleteSession), "trash"),
+    };
+    if is_ours {
+        hints.extend([removes, (key(Action::SessionActions), "more")]);
+    } else {
+        hints.push((key(Action::Close), ""));
+    }
+    let foot = hint::list(&hints);
     let frame = Frame { title, note: &count, foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
-    let empty = match (state.loading, state.query.is_empty()) {
-        (true, _) => "looking…",
-        (false, true) if !is_ours => "no other agent left sessions here",
-        (false, true) => "no sessions yet",
-        (false, false) => "nothing matches",
+    let empty = match (state.loading, state.query.is_empty(), state.scope) {
+        (true, ..) => "looking…",
+        (false, true, SessionScope::All | SessionScope::Here) => "no sessions yet",
+        (false, true, SessionScope::Elsewhere) => "no other agent left sessions here",
+        (false, true, SessionScope::Archived) => "nothing is archived",
+        (false, true, SessionScope::Trashed) => "the trash is empty",
+        (false, false, _) => "nothing matches",
     };
     let columns = Columns {
         query: &state.query,
@@ -67,10 +97,18 @@ pub fn draw(
 fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, session: &SessionRow, chosen: bool) {
     let age = format::age(model.now - session.updated_at);
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
-    let name = session.title.as_deref().unwrap_or(&session.preview);
-    let name = if name.is_empty() { &session.id } else { name };
     let role = if chosen { Role::Strong } else { Role::Text };
-    paint.fit(first.x + 2, first.y, end.saturating_sub(first.x + 2), &one_line(name), paint.role(role));
+    let mut x = first.x + 2;
+    if session.pinned {
+        x = paint.put(x, first.y, end.saturating_sub(x), "◆ ", paint.role(Role::Accent));
+    }
+    let tags: String = session.tags.iter().map(|tag| format!(" #{tag}")).collect();
+    let room = usize::from(end.saturating_sub(x));
+    // A long title leaves the first tags in view.
+    let tags = truncate_end(&tags, room * 2 / 5);
+    let name = truncate_end(&one_line(sessions::title_of(session)), room.saturating_sub(width(&tags)));
+    let next = paint.put(x, first.y, end.saturating_sub(x), &name, paint.role(role));
+    paint.fit(next, first.y, end.saturating_sub(next), &tags, paint.role(Role::Accent));
     if second.is_empty() {
         return;
     }
@@ -78,6 +116,10 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
     match &session.snippet {
         Some(snippet) => {
             paint.spans(second.x + 2, second.y, room, &snippet_spans(&near_hit(snippet, usize::from(room))));
+        }
+        None if session.summary.is_some() => {
+            let summary = one_line(session.summary.as_deref().unwrap_or_default());
+            paint.fit(second.x + 2, second.y, room, &summary, paint.role(Role::Dim));
         }
         None => {
             let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();
@@ -90,6 +132,17 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
             let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(width(&rest)).max(8));
             paint.fit(second.x + 2, second.y, room, &format!("{folder}{rest}"), paint.role(Role::Dim));
         }
+    }
+}
+
+/// What the key of the scope shows next.
+fn next(scope: SessionScope) -> &'static str {
+    match scope.next() {
+        SessionScope::All => "all",
+        SessionScope::Here => "here",
+        SessionScope::Elsewhere => "other agents",
+        SessionScope::Archived => "archive",
+        SessionScope::Trashed => "trash",
     }
 }
 

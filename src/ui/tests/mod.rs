@@ -3,6 +3,7 @@
 mod approvals;
 mod cards;
 mod fixture;
+mod keeping;
 mod lists;
 mod modals;
 mod panes;

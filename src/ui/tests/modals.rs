@@ -34,7 +34,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         updated_at: NOW - 7_200_000,
         items: 12,
         snippet: snippet.map(str::to_owned),
-        hit: None,
+        ..SessionRow::default()
     };
     let list = vec![
         (
@@ -66,7 +66,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 ],
                 preview_hit: None,
                 loading: false,
-                scope: crate::app::model::modal::Scope::Here,
+                scope: SessionScope::Here,
+                undo: None,
                 ask_at: None,
             })),
         ),

@@ -115,7 +115,7 @@ fn each_modal() {
 
 #[test]
 fn sessions_of_other_agents() {
-    use crate::app::model::modal::{Modal, Scope, SessionBrowser};
+    use crate::app::model::modal::{Modal, SessionBrowser, SessionScope};
     use crate::app::model::types::SessionRow;
     use crate::text::{Line, Role};
     let row = |agent: &str, title: Option<&str>, prompt: &str, items: u64, hours: i64| SessionRow {
@@ -138,7 +138,7 @@ fn sessions_of_other_agents() {
         Line::plain("❯ make the checkout total agree with the invoice", Role::Strong),
         Line::plain("The invoice rounds each line, the checkout rounds the sum.", Role::Text),
     ];
-    let browser = SessionBrowser { rows, preview, scope: Scope::Elsewhere, ..SessionBrowser::default() };
+    let browser = SessionBrowser { rows, preview, scope: SessionScope::Elsewhere, ..SessionBrowser::default() };
     let mut model = fixture::busy();
     model.tab.modals.push(Modal::Sessions(Box::new(browser)));
     for (columns, rows) in [(100, 30), (60, 20)] {

@@ -2,6 +2,7 @@
 
 use crate::app::input::paste;
 use crate::protocol::{Body, Item, ItemId, NoteKind};
+use crate::store::SessionRow;
 use crate::text::{Ground, Line, Role, Span};
 
 /// Lines of one item.
@@ -24,6 +25,24 @@ pub fn of(items: &[Item], hit: Option<ItemId>, query: &str) -> (Vec<Line>, Optio
         }
     }
     (lines, at)
+}
+
+/// Puts what the session says in short before its lines.
+pub fn with_summary(row: &SessionRow, lines: &mut Vec<Line>, hit: &mut Option<usize>) {
+    let mut head: Vec<Line> = Vec::new();
+    let line = |text: String, role| Line { spans: vec![Span::new(text, role)], ground: Ground::Base };
+    if !row.tags.is_empty() {
+        head.push(line(row.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" "), Role::Accent));
+    }
+    if let Some(summary) = &row.summary {
+        head.extend(paste::harmless(summary).lines().map(|text| line(text.to_owned(), Role::Strong)));
+    }
+    if head.is_empty() {
+        return;
+    }
+    head.push(Line::default());
+    *hit = hit.map(|at| at + head.len());
+    lines.splice(0..0, head);
 }
 
 /// The words of a query, in small letters, without what joins or excludes them.

@@ -5,7 +5,7 @@ use crate::app::msg::Msg;
 use crate::app::tests::{opened, ready, script, script_at, user};
 use crate::app::update;
 use crate::protocol::ItemId;
-use crate::store::StoreReply;
+use crate::store::{SessionChange, Shelf, StoreReply};
 
 fn row(id: &str) -> SessionRow {
     SessionRow { id: id.into(), preview: format!("prompt of {id}"), ..SessionRow::default() }
@@ -19,7 +19,7 @@ fn rows(model: &mut Model, query: &str, ids: &[&str]) -> Vec<Effect> {
 
 fn list(query: &str, here: Option<&str>) -> Effect {
     let here = here.map(str::to_owned);
-    Effect::Store(StoreJob::ListSessions { query: query.into(), here, limit: LIMIT })
+    Effect::Store(StoreJob::ListSessions { query: query.into(), here, shelf: Shelf::Shown, limit: LIMIT })
 }
 
 fn preview_of(id: &str) -> Effect {
@@ -79,15 +79,102 @@ fn the_preview_goes_to_the_hit_and_marks_its_words() {
 }
 
 #[test]
-fn deleting_takes_a_yes_and_spares_the_open_session() {
+fn deleting_goes_to_the_trash_and_spares_the_open_session() {
     let mut model = ready();
     script(&mut model, "<C-r>");
     rows(&mut model, "", &["s", "old"]);
-    script(&mut model, "<del>");
-    assert_eq!(model.tab.modals.len(), 1, "the open one cannot be deleted");
-    let effects = script(&mut model, "<down><del>y<ret>");
-    assert!(effects.contains(&Effect::Store(StoreJob::DeleteSession("old".into()))), "{effects:?}");
+    assert_eq!(orders(script(&mut model, "<del>")), []);
+    assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(2), "the open one cannot be deleted");
+    assert_eq!(
+        orders(script(&mut model, "<down><del>")),
+        [preview_of("old"), change("old", SessionChange::Trashed(true))]
+    );
     assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
+    let kept = StoreReply::SessionChanged("old".into());
+    assert_eq!(orders(update(&mut model, 0, Msg::Store(kept.clone()))), [list("", None)]);
+    assert_eq!(rows(&mut model, "", &["s"]), [preview_of("s")]);
+    assert_eq!(orders(script(&mut model, "<A-u>")), [change("old", SessionChange::Trashed(false))]);
+    assert_eq!(orders(update(&mut model, 0, Msg::Store(kept))), [list("", None)]);
+    // In the trash it is restored, or goes for good after a yes.
+    let trashed = |id: &str| SessionRow { trashed_at: Some(1), ..row(id) };
+    let lists = |shelf| Effect::Store(StoreJob::ListSessions { query: String::new(), here: None, shelf, limit: LIMIT });
+    let effects = orders(script(&mut model, "<tab><tab><tab>"));
+    assert_eq!(effects, [list("", Some("/src/app")), lists(Shelf::Archived), lists(Shelf::Trashed)]);
+    let listed = StoreReply::Sessions { query: String::new(), rows: vec![trashed("a"), trashed("b")], of: None };
+    update(&mut model, 0, Msg::Store(listed));
+    assert_eq!(orders(script(&mut model, "<A-u>")), [change("a", SessionChange::Trashed(false))]);
+    let effects = orders(script(&mut model, "<del>y<ret>"));
+    assert_eq!(effects, [Effect::Store(StoreJob::DeleteSession("b".into()))]);
+}
+
+/// Without what only moves on the screen.
+fn orders(effects: Vec<Effect>) -> Vec<Effect> {
+    effects.into_iter().filter(|effect| !matches!(effect, Effect::WakeAt(_))).collect()
+}
+
+fn change(id: &str, change: SessionChange) -> Effect {
+    Effect::Store(StoreJob::ChangeSession { session: id.into(), change })
+}
+
+#[test]
+fn a_session_is_named_tagged_pinned_archived_and_written_to_a_file() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["a", "b"]);
+    let title = SessionChange::Title("new name".into());
+    assert_eq!(orders(script(&mut model, "<C-t>new name<ret>")), [change("a", title)]);
+    let tags = SessionChange::Tags(vec!["red".into(), "blue".into()]);
+    assert_eq!(orders(script(&mut model, "<A-t>#Red, blue<ret>")), [change("a", tags)]);
+    assert_eq!(orders(script(&mut model, "<A-p>")), [change("a", SessionChange::Pinned(true))]);
+    let shown = browser(&mut model).map(|browser| browser.rows[0].clone()).unwrap();
+    assert_eq!((shown.title.as_deref(), shown.tags.len(), shown.pinned), (Some("new name"), 2, true));
+    assert_eq!(orders(script(&mut model, "<A-p>")), [change("a", SessionChange::Pinned(false))]);
+    let export = Effect::Load(LoadRequest::ExportOf { session: "a".into() });
+    assert_eq!(orders(script(&mut model, "<A-e>")), [export]);
+    assert_eq!(orders(script(&mut model, "<A-a>")), [change("a", SessionChange::Archived(true))]);
+    assert_eq!(browser(&mut model).map(|browser| browser.rows.len()), Some(1));
+    // The list of all that can be done does the same.
+    assert_eq!(orders(script(&mut model, "<A-m>")), []);
+    assert_eq!(orders(script(&mut model, "pin<ret>")), [change("b", SessionChange::Pinned(true))]);
+}
+
+#[test]
+fn an_open_session_is_named_by_its_agent() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["s"]);
+    let named = Effect::Of("s".into(), AgentCommand::SetTitle("mine".into()));
+    assert_eq!(orders(script(&mut model, "<C-t>mine<ret>")), [named]);
+}
+
+#[test]
+fn a_fork_is_of_the_whole_session_or_up_to_what_was_found() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    rows(&mut model, "", &["a"]);
+    assert_eq!(opens(&script(&mut model, "<A-y>")), [&Opens::Fork("a".into())]);
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    let hit = SessionRow { hit: Some(ItemId(7)), ..row("a") };
+    update(&mut model, 0, Msg::Store(StoreReply::Sessions { query: String::new(), rows: vec![hit], of: None }));
+    assert_eq!(opens(&script(&mut model, "<A-y>y<ret>")), [&Opens::ForkAt("a".into(), ItemId(7))]);
+}
+
+#[test]
+fn the_tree_shows_the_forks_and_switches() {
+    let mut model = ready();
+    script(&mut model, "go<ret>");
+    let effects = script(&mut model, "/tree<ret>");
+    assert!(effects.contains(&Effect::Store(StoreJob::Tree("s".into()))), "{effects:?}");
+    let branch = |id: &str, depth, turn| crate::store::Branch { row: row(id), depth, turn };
+    let branches = vec![branch("root", 0, 0), branch("s", 1, 2), branch("t", 2, 0)];
+    update(&mut model, 0, Msg::Store(StoreReply::Tree { session: "s".into(), branches }));
+    let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
+    let labels: Vec<&str> = picker.items.iter().map(|item| item.label.as_str()).collect();
+    assert_eq!(labels, ["prompt of root", "└ prompt of s", "  └ prompt of t"]);
+    assert_eq!((picker.title.as_str(), picker.selected), ("Tree of 2 forks", 1));
+    assert!(picker.items[1].detail.starts_with("after turn 2"), "{:?}", picker.items[1]);
+    assert_eq!(opens(&script(&mut model, "<up><ret>")), [&Opens::Resume("root".into())]);
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         | StoreReply::Queue { session: None, .. }
         | StoreReply::Sessions { .. }
         | StoreReply::Preview { .. }
+        | StoreReply::SessionChanged(_)
+        | StoreReply::Tree { .. }
         | StoreReply::History(_)
         | StoreReply::Uses(_)
         | StoreReply::Failed(_)

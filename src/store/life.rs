@@ -1,0 +1,108 @@
+//! The life of a session beyond its items: what it used, how it is kept and found again, what it says in short, and where
+//! it came from.
+
+mod lineage;
+mod shelf;
+mod summaries;
+
+pub use lineage::Branch;
+pub use shelf::{SessionChange, Shelf, TAG_CHARS, tags_of};
+pub use summaries::Summary;
+
+pub(super) use lineage::tree;
+pub(super) use shelf::{change, fields, is_shown};
+pub(super) use summaries::{Asked, hits, rows};
+
+use super::error::StoreError;
+use super::{Store, sessions};
+use crate::protocol::{Body, ItemId, SessionId, SummaryBy, Usage};
+use rusqlite::Connection;
+
+/// A call of a model that was paid for: one row of the table `usage`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// The item that came of it.
+    pub item: Option<ItemId>,
+    /// `PROVIDER:MODEL`; empty: the session's.
+    pub model: String,
+    /// What for: `answer`, `compaction`, `summary`.
+    pub role: &'static str,
+    pub usage: Usage,
+}
+
+impl Spent {
+    /// What an item tells of a call.
+    pub(super) fn of(body: &Body, at: i64, item: ItemId) -> Option<Self> {
+        let (role, model, usage) = match body {
+            Body::Assistant(body) => ("answer", body.model.clone(), body.usage?),
+            Body::Summary(body) => {
+                let model = if let SummaryBy::Model(model) = &body.by { model.clone() } else { String::new() };
+                ("compaction", model, body.usage?)
+            }
+            Body::User { .. } | Body::Tool(_) | Body::Note { .. } => return None,
+        };
+        Some(Self { at, item: Some(item), model, role, usage })
+    }
+}
+
+/// Writes a row of usage.
+pub(super) fn spend(conn: &Connection, session: i64, spent: &Spent) -> rusqlite::Result<()> {
+    let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let usage = &spent.usage;
+    conn.prepare_cached(
+        "INSERT INTO usage (session, at, item, model, role, input, cached, cache_write, output, reasoning, cost)
+         SELECT key, ?2, ?3, coalesce(nullif(?4, ''), model), ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM sessions WHERE key = ?1",
+    )?
+    .execute(rusqlite::params![
+        session,
+        spent.at,
+        spent.item.map(|item| item.0),
+        spent.model,
+        spent.role,
+        tokens(usage.input),
+        tokens(usage.cached),
+        tokens(usage.cache_write),
+        tokens(usage.output),
+        tokens(usage.reasoning),
+        usage.cost,
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// Counts a call that no item tells of: it joins the sums of the session.
+    pub async fn spent(&self, session: &SessionId, spent: Spent) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            sessions::change(db, "save what was used", &session, |tx, key| {
+                spend(tx, key, &spent)?;
+                sessions::add_usage(tx, key, &spent.usage)
+            })
+        })
+        .await
+    }
+
+    /// The session is left: it is no longer worked in.
+    pub async fn ended(&self, session: &SessionId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| {
+            sessions::change(db, "save the end of the session", &session, |tx, key| {
+                tx.execute("UPDATE sessions SET ended_at = ?2 WHERE key = ?1", (key, super::now())).map(drop)
+            })
+        })
+        .await
+    }
+
+    /// The branch of the repository that the session works in.
+    pub async fn set_branch(&self, session: &SessionId, branch: &str) -> Result<(), StoreError> {
+        let (session, branch) = (session.clone(), branch.to_owned());
+        self.ask(move |db| {
+            sessions::change(db, "save the branch", &session, |tx, key| {
+                tx.execute("UPDATE sessions SET branch = ?2 WHERE key = ?1", (key, branch)).map(drop)
+            })
+        })
+        .await
+    }
+}

@@ -1,0 +1,254 @@
+//! How sessions are kept, what they say in short, where forks come from, and what calls used.
+
+use super::*;
+use crate::store::filter::Filter;
+
+async fn said(store: &Store, name: &str, bodies: Vec<Body>) {
+    store.create(new(name, "/x")).await.expect("made");
+    let at = now();
+    let items =
+        bodies.into_iter().zip(1..).map(|(body, turn)| Item { id: ItemId(0), at: at + i64::from(turn), turn, body });
+    store.append(&id(name), items.collect()).await.expect("kept");
+}
+
+fn ids(rows: &[SessionRow]) -> Vec<&str> {
+    rows.iter().map(|row| row.id.as_str()).collect()
+}
+
+async fn text(store: &Store, sql: &str) -> Vec<String> {
+    let sql = sql.to_owned();
+    let read = move |db: &mut crate::store::db::Db| {
+        db.read("test", |conn| conn.prepare(&sql)?.query_map([], |row| row.get::<_, String>(0))?.collect())
+    };
+    store.ask(read).await.expect("reads")
+}
+
+#[test]
+fn pinned_come_first_and_what_is_put_away_is_found_only_when_asked_for() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        for name in ["one", "two", "three"] {
+            said(&store, name, vec![user(&format!("zebra {name}"))]).await;
+        }
+        let change = async |name: &str, change| store.change_session(&id(name), change).await.expect("changed");
+        change("one", SessionChange::Pinned(true)).await;
+        change("one", SessionChange::Tags(vec!["Red".into(), "blue".into()])).await;
+        let rows = store.list("", None, 9).await.expect("lists").rows;
+        assert_eq!(
+            (ids(&rows), &rows[0].tags[..]),
+            (vec!["one", "three", "two"], &["red".to_owned(), "blue".into()][..])
+        );
+        assert_eq!(store.latest(None).await.expect("looks"), Some(id("three")), "a pin is not a use");
+        for (query, found) in [("tag:red", vec!["one"]), ("is:pinned zebra", vec!["one"]), ("tag:green", vec![])] {
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+        }
+        change("two", SessionChange::Archived(true)).await;
+        change("three", SessionChange::Trashed(true)).await;
+        for (query, found) in [
+            ("", vec!["one"]),
+            ("zebra", vec!["one"]),
+            ("three", vec![]),
+            ("is:archived", vec!["two"]),
+            ("is:archived zebra", vec!["two"]),
+            ("is:trashed", vec!["three"]),
+        ] {
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+            let hits = store.search("zebra", None, 9).await.expect("searches").rows;
+            assert_eq!(hits.len(), 1, "the tool and the command line see no more");
+        }
+        assert_eq!(store.latest(None).await.expect("looks"), Some(id("one")));
+        change("two", SessionChange::Archived(false)).await;
+        change("three", SessionChange::Trashed(false)).await;
+        assert_eq!(store.search("zebra", None, 9).await.expect("searches").rows.len(), 3);
+    });
+}
+
+#[test]
+fn the_trash_is_emptied_of_what_lies_there_long_enough() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        for name in ["old", "young", "kept"] {
+            said(&store, name, vec![user("x")]).await;
+        }
+        for name in ["old", "young"] {
+            store.change_session(&id(name), SessionChange::Trashed(true)).await.expect("moved");
+        }
+        store.sql("UPDATE sessions SET trashed_at = 5 WHERE id = 'old'").await;
+        assert_eq!(store.empty_trash(10).await.expect("emptied"), 1);
+        let trash = Filter { shelf: Shelf::Trashed, ..Filter::default() };
+        assert_eq!(ids(&store.fitting(trash.clone(), 9).await.expect("lists")), ["young"]);
+        assert_eq!(store.empty_trash(i64::MAX).await.expect("emptied"), 1);
+        assert!(store.fitting(trash, 9).await.expect("lists").is_empty());
+        assert_eq!(ids(&store.list("", None, 9).await.expect("lists").rows), ["kept"]);
+    });
+}
+
+#[test]
+fn a_summary_is_found_by_its_words_and_replaced_by_a_better_one() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        said(&store, "one", vec![user("hello")]).await;
+        said(&store, "two", vec![user("hello")]).await;
+        let summary = |text: &str, by: &str, upto| Summary {
+            text: text.into(),
+            keywords: vec!["quokka".into(), "字典检查".into()],
+            by: by.into(),
+            upto: ItemId(upto),
+        };
+        let save = async |summary| store.save_summary(&id("one"), summary, None).await.expect("saved");
+        save(summary("an extract", Summary::EXTRACT, 1)).await;
+        save(summary("fixed the wombat", "acme:small", 1)).await;
+        save(summary("an extract again", Summary::EXTRACT, 1)).await;
+        let kept = store.summary(&id("one")).await.expect("reads").expect("one");
+        assert_eq!((kept.text.as_str(), kept.by.as_str(), kept.keywords.len()), ("fixed the wombat", "acme:small", 2));
+        for (query, found) in [
+            ("wombat", vec!["one"]),
+            ("quokka", vec!["one"]),
+            ("quok", vec!["one"]),
+            ("字典", vec!["one"]),
+            ("extract", vec![]),
+        ] {
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+        }
+        let hits = store.search("wombat", None, 9).await.expect("searches").rows;
+        assert_eq!((hits.len(), hits[0].role.as_str(), hits[0].item), (1, "summary", ItemId(1)));
+        assert_eq!(hits[0].session.snippet.as_deref(), Some("fixed the >>>wombat<<<"));
+        assert!(store.search("wombat role:tool", None, 9).await.expect("searches").rows.is_empty());
+        let rows = store.list("", None, 9).await.expect("lists").rows;
+        assert_eq!(rows.iter().find(|row| row.id == "one").and_then(|row| row.summary.clone()), Some(kept.text));
+        save(summary("said more", Summary::EXTRACT, 2)).await;
+        assert!(store.list("wombat", None, 9).await.expect("lists").rows.is_empty(), "the index follows");
+        store.delete(&id("one")).await.expect("deleted");
+        assert!(store.list("quokka", None, 9).await.expect("lists").rows.is_empty());
+    });
+}
+
+#[test]
+fn sessions_without_a_summary_by_a_model_are_told_once() {
+    let home = home();
+    {
+        run(async {
+            let store = Store::spawn(home.path());
+            for name in ["one", "two", "three"] {
+                said(&store, name, vec![user("hello")]).await;
+            }
+            let by = |by: &str| Summary { text: "x".into(), by: by.into(), upto: ItemId(1), ..Summary::default() };
+            store.save_summary(&id("one"), by(Summary::EXTRACT), None).await.expect("saved");
+            store.save_summary(&id("two"), by("acme:small"), None).await.expect("saved");
+            assert!(store.unsummarized(0, i64::MAX, 0, 9).await.expect("looks").is_empty(), "they are worked in");
+            store.close().await;
+        });
+    }
+    run(async {
+        let store = Store::spawn(home.path());
+        let mut found = store.unsummarized(0, i64::MAX, 60_000, 9).await.expect("looks");
+        found.sort();
+        assert_eq!(found, [id("one"), id("three")]);
+        assert!(store.unsummarized(0, i64::MAX, 60_000, 9).await.expect("looks").is_empty());
+        let rows = store.list("", None, 9).await.expect("lists").rows;
+        let three = rows.iter().find(|row| row.id == "three").expect("it");
+        assert_eq!(three.summary, None, "nothing was written yet");
+    });
+}
+
+#[test]
+fn a_fork_at_a_turn_ends_there_and_is_in_the_tree() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let bodies =
+            ["a", "b", "c"].into_iter().flat_map(|word| [user(word), assistant(&format!("re {word}"), &[])]).collect();
+        said(&store, "one", bodies).await;
+        store.set_title(&id("one"), "zoo").await.expect("named");
+        let one = id("one");
+        store.fork(&one, &id("two"), Some(ItemId(3))).await.expect("forks");
+        store.fork(&id("two"), &id("three"), None).await.expect("forks");
+        store.fork(&one, &id("four"), Some(ItemId(4))).await.expect("forks");
+        store.fork(&one, &id("five"), Some(ItemId(1))).await.expect("forks");
+        let all = async |name: &str| words(&store.whole(&id(name)).await.expect("reads").items);
+        assert_eq!(all("two").await, ["user a", "assistant re a"], "the prompt stays behind");
+        assert_eq!(all("four").await.len(), 4, "the turn comes along to its end");
+        assert_eq!(all("five").await.len(), 0);
+        let about = store.about(&id("two")).await.expect("there");
+        assert_eq!((about.last_item, about.last_turn, about.row.items), (ItemId(2), 2, 2));
+        let tree = store.tree(&id("three")).await.expect("a tree");
+        let seen: Vec<(&str, usize, u32)> =
+            tree.iter().map(|branch| (branch.row.id.as_str(), branch.depth, branch.turn)).collect();
+        assert_eq!(seen, [("one", 0, 0), ("two", 1, 2), ("three", 2, 2), ("four", 1, 4), ("five", 1, 0)]);
+        store.delete(&one).await.expect("deleted");
+        let seen = store.tree(&id("three")).await.expect("a tree");
+        assert_eq!(seen.iter().map(|branch| branch.row.id.as_str()).collect::<Vec<_>>(), ["two", "three"]);
+    });
+}
+
+#[test]
+fn each_call_that_was_paid_for_is_a_row_and_stays() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let usage = Usage { input: 10, output: 2, cost: Some(0.5), ..Usage::default() };
+        let answer = AssistantBody {
+            text: "x".into(),
+            model: "acme:big".into(),
+            usage: Some(usage),
+            ..AssistantBody::default()
+        };
+        said(&store, "one", vec![user("hello"), Body::Assistant(answer), tool("1", "terminal", "out")]).await;
+        let spent = Spent { at: 9, item: None, model: "acme:small".into(), role: "summary", usage };
+        let summary = Summary { text: "x".into(), by: "acme:small".into(), upto: ItemId(2), ..Summary::default() };
+        store.save_summary(&id("one"), summary, Some(spent.clone())).await.expect("saved");
+        store.spent(&id("one"), Spent { model: String::new(), role: "compaction", ..spent }).await.expect("saved");
+        let rows = "SELECT concat_ws(' ', role, model, input, output, cost, item) FROM usage ORDER BY key";
+        let expected = ["answer acme:big 10 2 0.5 2", "summary acme:small 10 2 0.5", "compaction test:model 10 2 0.5"];
+        assert_eq!(text(&store, rows).await, expected);
+        assert_eq!(store.about(&id("one")).await.expect("there").usage.input, 30);
+        let counts = "SELECT concat_ws(' ', message_count, tool_call_count, ended_at IS NULL) FROM sessions";
+        assert_eq!(text(&store, counts).await, ["2 1 1"]);
+        store.ended(&id("one")).await.expect("kept");
+        assert_eq!(text(&store, counts).await, ["2 1 0"]);
+        let view = "SELECT concat_ws(' ', role, content, tool_name, tokens_used) FROM messages ORDER BY id";
+        assert_eq!(text(&store, view).await, ["user hello", "assistant x 12", "tool out terminal"]);
+        store.delete(&id("one")).await.expect("deleted");
+        assert_eq!(text(&store, "SELECT count(*) || '' FROM usage WHERE session IS NULL").await, ["3"]);
+    });
+}
+
+#[test]
+fn a_database_of_before_gets_its_counts_its_branch_and_its_usage() {
+    let home = home();
+    let path = home.path().join("state.db");
+    let usage = Usage { input: 7, cached: 3, output: 2, cost: Some(0.25), ..Usage::default() };
+    {
+        let mut conn = rusqlite::Connection::open(&path).expect("opens");
+        let tx = conn.transaction().expect("begins");
+        crate::store::schema::migrate_to(&tx, 5).expect("migrates");
+        let answer =
+            Body::Assistant(AssistantBody { usage: Some(usage), model: "m:1".into(), ..AssistantBody::default() });
+        let answer = serde_json::to_string(&answer).expect("json");
+        tx.execute_batch(
+            "INSERT INTO sessions (key, id, source, cwd, model, started_at, updated_at, item_count, last_item)
+               VALUES (1, 'one', 'tui', '/x', 'm:0', 1, 9, 3, 3);
+             INSERT INTO session_meta VALUES (1, 'branch', '\"fix\"');
+             INSERT INTO items (session, id, at, turn, role, body) VALUES (1, 1, 5, 1, 'user', '{\"role\":\"user\",\"text\":\"hi\"}');
+             INSERT INTO items (session, id, at, turn, role, body) VALUES (1, 2, 0, 1, 'assistant', 'no json');",
+        )
+        .expect("filled");
+        tx.execute(
+            "INSERT INTO items (session, id, at, turn, role, body) VALUES (1, 3, 6, 1, 'assistant', ?1)",
+            [answer],
+        )
+        .expect("filled");
+        tx.commit().expect("kept");
+    }
+    run(async {
+        let store = Store::spawn(home.path());
+        let about = store.about(&id("one")).await.expect("there");
+        assert_eq!(about.branch.as_deref(), Some("fix"));
+        let rows = "SELECT concat_ws(' ', role, model, item, input, cached, output, cost) FROM usage";
+        assert_eq!(text(&store, rows).await, ["answer m:1 3 7 3 2 0.25"]);
+        assert_eq!(text(&store, "SELECT message_count || ' ' || tool_call_count FROM sessions").await, ["3 0"]);
+    });
+}
