@@ -34,14 +34,14 @@ fn pinned_come_first_and_what_is_put_away_is_found_only_when_asked_for() {
         let change = async |name: &str, change| store.change_session(&id(name), change).await.expect("changed");
         change("one", SessionChange::Pinned(true)).await;
         change("one", SessionChange::Tags(vec!["Red".into(), "blue".into()])).await;
-        let rows = store.list("", None, 9).await.expect("lists").rows;
+        let rows = store.list("", None, 9).await.expect("lists");
         assert_eq!(
             (ids(&rows), &rows[0].tags[..]),
             (vec!["one", "three", "two"], &["red".to_owned(), "blue".into()][..])
         );
         assert_eq!(store.latest(None).await.expect("looks"), Some(id("three")), "a pin is not a use");
         for (query, found) in [("tag:red", vec!["one"]), ("is:pinned zebra", vec!["one"]), ("tag:green", vec![])] {
-            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists")), found, "{query}");
         }
         change("two", SessionChange::Archived(true)).await;
         change("three", SessionChange::Trashed(true)).await;
@@ -53,7 +53,7 @@ fn pinned_come_first_and_what_is_put_away_is_found_only_when_asked_for() {
             ("is:archived zebra", vec!["two"]),
             ("is:trashed", vec!["three"]),
         ] {
-            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists")), found, "{query}");
             let hits = store.search("zebra", None, 9).await.expect("searches").rows;
             assert_eq!(hits.len(), 1, "the tool and the command line see no more");
         }
@@ -81,7 +81,7 @@ fn the_trash_is_emptied_of_what_lies_there_long_enough() {
         assert_eq!(ids(&store.fitting(trash.clone(), 9).await.expect("lists")), ["young"]);
         assert_eq!(store.empty_trash(i64::MAX).await.expect("emptied"), 1);
         assert!(store.fitting(trash, 9).await.expect("lists").is_empty());
-        assert_eq!(ids(&store.list("", None, 9).await.expect("lists").rows), ["kept"]);
+        assert_eq!(ids(&store.list("", None, 9).await.expect("lists")), ["kept"]);
     });
 }
 
@@ -111,18 +111,18 @@ fn a_summary_is_found_by_its_words_and_replaced_by_a_better_one() {
             ("字典", vec!["one"]),
             ("extract", vec![]),
         ] {
-            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists").rows), found, "{query}");
+            assert_eq!(ids(&store.list(query, None, 9).await.expect("lists")), found, "{query}");
         }
         let hits = store.search("wombat", None, 9).await.expect("searches").rows;
         assert_eq!((hits.len(), hits[0].role.as_str(), hits[0].item), (1, "summary", ItemId(1)));
         assert_eq!(hits[0].session.snippet.as_deref(), Some("fixed the >>>wombat<<<"));
         assert!(store.search("wombat role:tool", None, 9).await.expect("searches").rows.is_empty());
-        let rows = store.list("", None, 9).await.expect("lists").rows;
+        let rows = store.list("", None, 9).await.expect("lists");
         assert_eq!(rows.iter().find(|row| row.id == "one").and_then(|row| row.summary.clone()), Some(kept.text));
         save(summary("said more", Summary::EXTRACT, 2)).await;
-        assert!(store.list("wombat", None, 9).await.expect("lists").rows.is_empty(), "the index follows");
+        assert!(store.list("wombat", None, 9).await.expect("lists").is_empty(), "the index follows");
         store.delete(&id("one")).await.expect("deleted");
-        assert!(store.list("quokka", None, 9).await.expect("lists").rows.is_empty());
+        assert!(store.list("quokka", None, 9).await.expect("lists").is_empty());
     });
 }
 
@@ -148,7 +148,7 @@ fn sessions_without_a_summary_by_a_model_are_told_once() {
         found.sort();
         assert_eq!(found, [id("one"), id("three")]);
         assert!(store.unsummarized(0, i64::MAX, 60_000, 9).await.expect("looks").is_empty());
-        let rows = store.list("", None, 9).await.expect("lists").rows;
+        let rows = store.list("", None, 9).await.expect("lists");
         let three = rows.iter().find(|row| row.id == "three").expect("it");
         assert_eq!(three.summary, None, "nothing was written yet");
     });
