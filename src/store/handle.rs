@@ -4,6 +4,7 @@ use super::actor::{self, Order, Shared};
 use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
+use super::life::Shelf;
 use super::{
     Imported, Incoming, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow,
     Stats, StoreJob, StoreReply, drafts, durability, index, items, jobs, resolve, resume, search, sessions, transfer,
@@ -273,7 +274,7 @@ impl Store {
             if query.trim().is_empty() {
                 return db.read("list sessions", |conn| sessions::list(conn, here.as_deref(), limit));
             }
-            Ok(search::list(db, &query, here.as_deref(), limit)?.rows)
+            Ok(search::list(db, &query, here.as_deref(), Shelf::Shown, limit)?.rows)
         })
         .await
     }

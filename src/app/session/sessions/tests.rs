@@ -163,7 +163,7 @@ fn a_fork_is_of_the_whole_session_or_up_to_what_was_found() {
 #[test]
 fn the_tree_shows_the_forks_and_switches() {
     let mut model = ready();
-    opened(&mut model, "s", &[user(1, "go")]);
+    opened(&mut model, "s", &["go"]);
     let effects = script(&mut model, "/tree<ret>");
     assert!(effects.contains(&Effect::Store(StoreJob::Tree("s".into()))), "{effects:?}");
     let branch = |id: &str, depth, turn| crate::store::Branch { row: row(id), depth, turn };
