@@ -41,8 +41,7 @@ fn row(found: &Found) -> SessionRow {
         started_at: found.started_at,
         updated_at: found.updated_at,
         items: found.messages.unwrap_or_default(),
-        snippet: None,
-        hit: None,
+        ..SessionRow::default()
     }
 }
 
