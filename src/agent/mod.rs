@@ -9,6 +9,7 @@ mod handle;
 mod models;
 mod named_files;
 mod outbox;
+mod outside;
 pub mod policy_snapshot;
 pub mod prefix;
 mod resumed;

@@ -10,6 +10,7 @@ mod channels;
 mod compaction;
 mod context_view;
 mod hooks;
+mod outside;
 mod place;
 mod policy;
 mod request;
@@ -217,6 +218,10 @@ pub struct Runner {
     swept: bool,
     /// The summary that is being written.
     compacting: Option<compaction::Compacting>,
+    /// What others change while it works.
+    outside: outside::Outside,
+    /// Calls ran since the last step began.
+    calls_ran: bool,
     /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
     going_back: Option<(ItemId, String)>,
 }
@@ -339,6 +344,8 @@ impl Runner {
             telling: None,
             swept: false,
             compacting: None,
+            outside: Default::default(),
+            calls_ran: false,
             going_back: None,
         }
     }

@@ -8,6 +8,7 @@ use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
 use crate::app::lists::{context, local_models};
 use crate::app::session::{compaction, items, queue, rewind, sessions, tabs, turn};
+use crate::app::window::sidebar;
 use crate::protocol::{AgentEvent, ToolStart};
 
 /// The agent told something.
@@ -48,6 +49,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::Resumed(card) => sessions::resumed(model, &card),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
+        AgentEvent::ChangedOutside(files) => sidebar::changed_outside(model, out, files),
         AgentEvent::PolicyChanged(changes) => policy_changed::changed(model, out, changes),
         AgentEvent::Retrying { reason, attempt, of, until } => {
             set_retry(model, Some(Retry { reason, attempt, of, until }));

@@ -9,6 +9,7 @@ mod entry;
 mod known;
 mod leave_out;
 mod named;
+mod outside;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ mod watch;
 mod workspace;
 
 pub use named::{NO_SESSION, Named, NamedError, Shelf};
+pub use outside::{Fate, Heard, Listener, Strange};
 pub use state::{FoundChange, Recorded};
 pub use workspace::{Mark, Settings, Workspace};
 

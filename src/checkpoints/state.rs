@@ -2,6 +2,7 @@
 
 use super::entry::{Content, Entry, Keeper};
 use super::leave_out::LeaveOut;
+use super::outside::Hearing;
 use super::watch::Watch;
 use crate::lock::lock;
 use crate::store::FileState;
@@ -68,8 +69,17 @@ struct Found {
 pub(super) struct Open {
     /// How many had begun, itself included.
     began: u32,
+    /// The listener whose command it is.
+    pub by: Option<u32>,
     found: BTreeMap<PathBuf, Found>,
     gaps: BTreeSet<String>,
+}
+
+/// Paths that something changed which is no command, for this listener.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Own<'a> {
+    pub paths: &'a [PathBuf],
+    pub by: Option<u32>,
 }
 
 /// The state.
@@ -85,6 +95,9 @@ pub(super) struct State {
     /// While the baseline is taken: folders whose names are all known, and how many commands had begun by then.
     pub listed: HashMap<PathBuf, u32>,
     pub open: HashMap<u32, Open>,
+    /// Who hears of what others change, and how many have.
+    pub listeners: HashMap<u32, Hearing>,
+    pub listened: u32,
     /// Folders that are left out, as they were met.
     pub left_out: BTreeSet<PathBuf>,
     /// Paths that the watch has told of.
@@ -106,6 +119,8 @@ impl State {
             begun: 0,
             listed: HashMap::new(),
             open: HashMap::new(),
+            listeners: HashMap::new(),
+            listened: 0,
             left_out: BTreeSet::new(),
             told: 0,
             ignored: 0,
@@ -114,14 +129,14 @@ impl State {
         }
     }
 
-    /// A command begins; returns its number.
-    pub(super) fn begin(&mut self) -> u32 {
+    /// A command of this listener begins; returns its number.
+    pub(super) fn begin(&mut self, by: Option<u32>) -> u32 {
         self.begun += 1;
         let mut gaps = BTreeSet::new();
         if self.watch.is_none() && self.phase != Phase::Ready {
             gaps.insert("what it changed: Hermes had not yet saved the folder as it was".to_owned());
         }
-        let open = Open { began: self.begun, found: BTreeMap::new(), gaps };
+        let open = Open { began: self.begun, by, found: BTreeMap::new(), gaps };
         self.open.insert(self.begun, open);
         self.begun
     }
@@ -131,8 +146,16 @@ impl State {
         self.open.remove(&number).map(|open| open.recorded(&self.root)).unwrap_or_default()
     }
 
-    /// Looks at what was touched since the last look. Changes of `ours` belong to no command.
-    pub(super) fn catch_up(&mut self, rules: &Mutex<LeaveOut>, ours: &[PathBuf]) {
+    /// Looks at what was touched since the last look, if somebody wants to know. For a listener alone not everything is
+    /// looked at.
+    pub(super) fn look_if_asked(&mut self, rules: &Mutex<LeaveOut>, ours: Own<'_>) {
+        if !self.open.is_empty() || !self.listeners.is_empty() && self.watch.is_some() {
+            self.catch_up(rules, ours);
+        }
+    }
+
+    /// Looks at what was touched since the last look.
+    pub(super) fn catch_up(&mut self, rules: &Mutex<LeaveOut>, ours: Own<'_>) {
         if let Some(watch) = &mut self.watch {
             let seen = watch.take();
             self.lost |= seen.lost;
@@ -164,10 +187,11 @@ impl State {
     fn git(&mut self, path: &Path) {
         if GIT.iter().any(|name| path == Path::new(name)) {
             self.gap("git's own records (commits, branches): an undo never changes .git");
+            self.tell_git();
         }
     }
 
-    fn look_at_all(&mut self, rules: &mut LeaveOut, ours: &[PathBuf]) {
+    fn look_at_all(&mut self, rules: &mut LeaveOut, ours: Own<'_>) {
         let known: Vec<PathBuf> = self.tree.keys().cloned().collect();
         for path in &known {
             self.look(path, rules, ours);
@@ -184,7 +208,7 @@ impl State {
     }
 
     /// Looks at one path, and at all that is in a folder that is new.
-    fn look(&mut self, path: &Path, rules: &mut LeaveOut, ours: &[PathBuf]) {
+    fn look(&mut self, path: &Path, rules: &mut LeaveOut, ours: Own<'_>) {
         if rules.below(path) {
             return;
         }
@@ -258,7 +282,7 @@ impl State {
         }
     }
 
-    fn gone(&mut self, path: &Path, ours: &[PathBuf]) {
+    fn gone(&mut self, path: &Path, ours: Own<'_>) {
         self.left_out.remove(path);
         if self.tree.get(path).is_some_and(Entry::is_folder) {
             self.gone_below(path, ours);
@@ -270,7 +294,7 @@ impl State {
         }
     }
 
-    fn gone_below(&mut self, folder: &Path, ours: &[PathBuf]) {
+    fn gone_below(&mut self, folder: &Path, ours: Own<'_>) {
         if let Some(watch) = &mut self.watch {
             watch.forget(folder);
         }
@@ -284,18 +308,20 @@ impl State {
     }
 
     /// Whether nothing was at a path that has no entry, as far as the baseline can tell now.
-    fn is_known_absent(&self, path: &Path) -> bool {
+    pub(super) fn is_known_absent(&self, path: &Path) -> bool {
         match self.phase {
             Phase::Looking(_) => path.parent().is_some_and(|folder| self.listed.contains_key(folder)),
             _ => true,
         }
     }
 
-    fn changed(&mut self, path: &Path, before: Option<Entry>, after: Option<&Entry>, ours: &[PathBuf]) {
+    fn changed(&mut self, path: &Path, before: Option<Entry>, after: Option<&Entry>, ours: Own<'_>) {
         if let Some(Entry { content: Content::Kept(_), stamp, .. }) = before.as_ref().filter(|_| after.is_none()) {
             self.keeper.taken = self.keeper.taken.saturating_sub(stamp.size);
         }
-        if self.open.is_empty() || ours.iter().any(|own| self.root.join(path) == *own) {
+        let is_own = ours.paths.iter().any(|own| self.root.join(path) == *own);
+        self.tell(path, before.as_ref(), after, ours.by.filter(|_| is_own));
+        if self.open.is_empty() || is_own {
             return;
         }
         let looking = matches!(self.phase, Phase::Looking(_));

@@ -84,7 +84,7 @@ fn every_kind_of_change_is_told_with_what_was_there() {
     set_mode(&place.root.join("run.sh"), 0o644);
     symlink("edited", place.root.join("link")).unwrap();
     let workspace = place.ready();
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("edited", "new text");
     fs::remove_file(place.root.join("gone")).unwrap();
     fs::rename(place.root.join("moved"), place.root.join("away")).unwrap();
@@ -119,7 +119,7 @@ fn every_kind_of_change_is_told_with_what_was_there() {
     );
     assert_eq!(recorded.gaps, Vec::<String>::new());
     // The baseline moved on.
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("fresh/in/here", "again");
     assert_eq!(place.told(&mark.end()), ["fresh/in/here: made 644 => again 644"]);
 }
@@ -131,13 +131,13 @@ fn what_changes_between_commands_or_by_a_file_tool_is_no_command_s() {
     place.write("b", "one");
     let workspace = place.ready();
     place.write("a", "by hand");
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     workspace.before();
     place.write("b", "by a tool");
-    workspace.ours(&[place.root.join("b")]);
+    workspace.ours(&[place.root.join("b")], None);
     place.write("c", "by the command");
     assert_eq!(place.told(&mark.end()), ["c: nothing => by the command 644"]);
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("a", "x");
     place.write("b", "y");
     assert_eq!(place.told(&mark.end()), ["a: by hand 644 => x 644", "b: by a tool 644 => y 644"]);
@@ -148,9 +148,9 @@ fn two_commands_at_once_each_know_what_they_found() {
     let place = Place::new();
     place.write("a", "one");
     let workspace = place.ready();
-    let long = workspace.begin().unwrap();
+    let long = workspace.begin(None).unwrap();
     place.write("a", "two");
-    let short = workspace.begin().unwrap();
+    let short = workspace.begin(None).unwrap();
     place.write("a", "three");
     assert_eq!(place.told(&short.end()), ["a: two 644 => three 644"]);
     assert_eq!(place.told(&long.end()), ["a: one 644 => three 644"]);
@@ -161,16 +161,16 @@ fn a_folder_that_is_moved_or_replaced_stays_watched() {
     let place = Place::new();
     place.write("old/sub/f", "one");
     let workspace = place.ready();
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     fs::rename(place.root.join("old"), place.root.join("new")).unwrap();
     let recorded = mark.end();
     assert!(place.told(&recorded).contains(&"old/sub/f: one 644 => nothing".to_owned()), "{recorded:?}");
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("new/sub/f", "two");
     place.write("new/sub/g", "more");
     assert_eq!(place.told(&mark.end()), ["new/sub/f: one 644 => two 644", "new/sub/g: nothing => more 644"]);
     // A file in place of a folder, and the folder again.
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     fs::remove_dir_all(place.root.join("new/sub")).unwrap();
     place.write("new/sub", "file");
     let told = place.told(&mark.end());
@@ -186,7 +186,7 @@ fn a_queue_that_overflowed_and_a_missing_watch_lead_to_a_look_at_everything() {
     }
     let workspace = place.ready();
     lock(&workspace.state).watch = None;
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("a", "two");
     place.write("sub/new/c", "three");
     fs::remove_file(place.root.join("gone")).unwrap();
@@ -209,7 +209,7 @@ fn what_is_left_out_too_large_or_git_s_own_is_named() {
     place.write("large", &"x".repeat(crate::store::LARGEST as usize + 1));
     place.write("small.log", "one");
     let workspace = place.ready();
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("large", "small now");
     place.write("small.log", "two");
     place.write("long.log", &"x".repeat(2 * 1024 * 1024));
@@ -247,7 +247,7 @@ fn before_the_baseline_is_ready_a_command_says_what_is_not_known() {
         let sub = state.keeper.look(&place.root.join("sub"), None, false).unwrap().unwrap();
         state.tree.extend([("a".into(), a), ("sub".into(), sub)]);
     }
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("a", "two");
     place.write("new", "made");
     place.write("sub/b", "two");
@@ -264,7 +264,7 @@ fn before_the_baseline_is_ready_a_command_says_what_is_not_known() {
     );
     assert_eq!(recorded.gaps, ["1 file touched before Hermes had saved the folder as it was"]);
     // Another command knows what the first one left.
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("sub/b", "three");
     assert_eq!(place.told(&mark.end()), ["sub/b: two 644 => three 644"]);
 }
@@ -281,7 +281,7 @@ fn the_next_baseline_reads_only_what_was_touched() {
     // What was remembered and whose bytes are gone is read again.
     fs::remove_dir_all(place.root.parent().unwrap().join("home/history")).unwrap();
     let workspace = place.ready();
-    let mark = workspace.begin().unwrap();
+    let mark = workspace.begin(None).unwrap();
     place.write("a", "two");
     assert_eq!(place.told(&mark.end()), ["a: one 644 => two 644"]);
 }
@@ -292,14 +292,14 @@ fn a_home_is_no_project_and_a_folder_beyond_its_bound_says_so() {
     let at = |settings: Settings| Checkpoints::default().of(&place.root, settings);
     let home = at(Settings { user_home: Some(place.root.clone()), ..place.settings.clone() });
     home.prepare();
-    assert!(home.begin().err().unwrap().contains("is not a project folder"));
+    assert!(home.begin(None).err().unwrap().contains("is not a project folder"));
     let off = at(Settings { baseline_bytes: 0, ..place.settings.clone() });
     assert!(off.ready(LONG).unwrap_err().contains("baseline_bytes"));
     place.write("a", "one two three");
     let small = at(Settings { baseline_bytes: 3, ..place.settings.clone() });
     small.prepare();
     assert_eq!(small.ready(LONG), Ok(true));
-    let mark = small.begin().unwrap();
+    let mark = small.begin(None).unwrap();
     place.write("a", "x");
     assert_eq!(mark.end().gaps, ["a is beyond `checkpoints.baseline_bytes`"]);
 }

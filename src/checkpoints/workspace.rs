@@ -3,7 +3,7 @@
 use super::baseline;
 use super::entry::Keeper;
 use super::leave_out::LeaveOut;
-use super::state::{Phase, Recorded, State};
+use super::state::{Own, Phase, Recorded, State};
 use crate::config::{CheckpointsConfig, Paths};
 use crate::lock::lock;
 use crate::store::{Blobs, FileState};
@@ -67,7 +67,7 @@ impl Mark {
     /// The command has ended: what changed since it began.
     pub fn end(self) -> Recorded {
         let mut state = lock(&self.workspace.state);
-        state.catch_up(&self.workspace.rules, &[]);
+        state.catch_up(&self.workspace.rules, Own::default());
         state.end(self.number)
     }
 }
@@ -122,7 +122,7 @@ impl Workspace {
             state.tree.clear();
         }
         // What commands touched while they were not in the baseline is told by now, and so not told as known.
-        state.catch_up(&self.rules, &[]);
+        state.catch_up(&self.rules, Own::default());
         state.listed = Default::default();
         state.phase = phase;
         self.settled.notify_all();
@@ -162,40 +162,36 @@ impl Workspace {
         lock(&self.state).begun > 0
     }
 
-    /// A command begins. What changed until now was not its work.
+    /// A command of this listener begins. What changed until now was not its work.
     ///
     /// # Errors
     /// Why nothing of it is recorded.
-    pub fn begin(self: &Arc<Self>) -> Result<Mark, String> {
+    pub fn begin(self: &Arc<Self>, by: Option<u32>) -> Result<Mark, String> {
         let mut state = lock(&self.state);
         if let Phase::Off(why) = &state.phase {
             return Err(why.clone());
         }
-        state.catch_up(&self.rules, &[]);
-        Ok(Mark { number: state.begin(), workspace: Arc::clone(self) })
+        state.catch_up(&self.rules, Own::default());
+        Ok(Mark { number: state.begin(by), workspace: Arc::clone(self) })
     }
 
     /// These files are about to be changed by something that is no command, and that keeps what they were: what was touched
     /// before is looked at first.
     pub fn before(&self) {
         let mut state = lock(&self.state);
-        if !state.open.is_empty() {
-            state.catch_up(&self.rules, &[]);
-        }
+        state.look_if_asked(&self.rules, Own::default());
     }
 
-    /// They were changed: no command that runs did that.
-    pub fn ours(&self, paths: &[PathBuf]) {
+    /// They were changed for this listener: no command that runs did that.
+    pub fn ours(&self, paths: &[PathBuf], by: Option<u32>) {
         let mut state = lock(&self.state);
-        if !state.open.is_empty() {
-            state.catch_up(&self.rules, paths);
-        }
+        state.look_if_asked(&self.rules, Own { paths, by });
     }
 
     /// Everything in it as it is now, by path below the root: what is kept, and the rest with the reason.
     pub fn snapshot(&self) -> (BTreeMap<PathBuf, FileState>, Vec<(PathBuf, &'static str)>) {
         let mut state = lock(&self.state);
-        state.catch_up(&self.rules, &[]);
+        state.catch_up(&self.rules, Own::default());
         let (mut kept, mut rest) = (BTreeMap::new(), Vec::new());
         for (path, entry) in &state.tree {
             match (entry.state(), entry.content.why()) {

@@ -344,6 +344,7 @@ impl Talk {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::ChangedOutside(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded
             | AgentEvent::Notice { .. } => {}

@@ -218,6 +218,7 @@ impl Report {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::ChangedOutside(_)
             | AgentEvent::PolicyChanged(_)
             | AgentEvent::Waiting { .. }
             | AgentEvent::Compacting(_)

@@ -10,10 +10,12 @@ pub struct CheckpointsConfig {
     pub baseline_bytes: u64,
     /// Bytes that all saved files may take together.
     pub budget_bytes: u64,
+    /// The agent hears of files that others change.
+    pub tell_changes: bool,
 }
 
 impl Default for CheckpointsConfig {
     fn default() -> Self {
-        Self { baseline_bytes: 2_000_000_000, budget_bytes: 4_000_000_000 }
+        Self { baseline_bytes: 2_000_000_000, budget_bytes: 4_000_000_000, tell_changes: true }
     }
 }

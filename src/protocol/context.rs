@@ -39,6 +39,16 @@ pub enum Keep {
     Out,
 }
 
+/// A file that somebody else changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutsideFile {
+    pub path: String,
+    /// `modified`, `renamed from a.rs`.
+    pub what: String,
+    /// The other session that did it, by its title.
+    pub by: Option<String>,
+}
+
 /// A reply that was not served from the provider's cache although the request before was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixBreak {

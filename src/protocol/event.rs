@@ -1,8 +1,8 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, ContextPart, Effort, Image, Item, ItemId, LeftOut, Mode, Payload, PolicyChange, Preview,
-    ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo,
+    Approval, ApprovalId, ContextPart, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload, PolicyChange,
+    Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo,
     UnavailableBackend, Usage,
 };
 use crate::text::format;
@@ -96,6 +96,8 @@ pub enum AgentEvent {
         files: Vec<String>,
     },
     PlanChanged(Vec<Todo>),
+    /// Others changed these files, or branch and commits; the model was told.
+    ChangedOutside(Vec<OutsideFile>),
     /// The files of the policy are not those that the session read: nothing passes by a rule or mode until a person has
     /// looked. Empty: they are again.
     PolicyChanged(Vec<PolicyChange>),

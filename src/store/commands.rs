@@ -5,6 +5,9 @@ use super::rewind::{changes_of, read, record, settled};
 use super::{FileChange, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
 use rusqlite::{Connection, Row, Transaction};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 /// Commands that are listed at most.
 const LISTED: i64 = 500;
@@ -25,6 +28,36 @@ pub struct Command {
     /// Files that it changed, and how many of these changes are in effect.
     pub files: u64,
     pub standing: u64,
+}
+
+/// The newest changes that are looked through for those of other sessions.
+const LATELY: i64 = 500;
+
+/// What a session left at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrote {
+    pub path: PathBuf,
+    /// SHA-256; `None`: nothing.
+    pub after: Option<String>,
+    pub session: SessionId,
+    pub title: Option<String>,
+}
+
+fn lately(conn: &Connection, not: &SessionId, since: i64) -> rusqlite::Result<Vec<Wrote>> {
+    let sql = "SELECT changes.path, changes.after, sessions.id, sessions.title
+               FROM (SELECT * FROM changes ORDER BY key DESC LIMIT ?3) AS changes
+               JOIN sessions ON sessions.key = changes.session
+               WHERE sessions.id <> ?1 AND changes.at >= ?2 AND changes.place = '' AND changes.undone = 0
+               ORDER BY changes.key DESC";
+    let read = |row: &Row<'_>| {
+        Ok(Wrote {
+            path: OsString::from_vec(row.get(0)?).into(),
+            after: row.get(1)?,
+            session: SessionId(row.get(2)?),
+            title: row.get(3)?,
+        })
+    };
+    conn.prepare_cached(sql)?.query_map((&not.0, since, LATELY), read)?.collect()
 }
 
 fn insert(tx: &Transaction<'_>, key: i64, command: &Command, changes: Vec<FileChange>) -> rusqlite::Result<i64> {
@@ -80,6 +113,12 @@ impl Store {
     pub async fn commands(&self, session: &SessionId, from: u32) -> Result<Vec<Command>, StoreError> {
         let session = session.clone();
         self.ask(move |db| read(db, &session, |conn, key| list(conn, key, from))).await
+    }
+
+    /// What other sessions than this one wrote on this machine since a time, newest first; bounded.
+    pub async fn wrote_lately(&self, not: &SessionId, since: i64) -> Result<Vec<Wrote>, StoreError> {
+        let not = not.clone();
+        self.ask(move |db| db.read("read the file history", |conn| lately(conn, &not, since))).await
     }
 
     /// Leaves items out of the conversation, from the first to the last of these.

@@ -31,7 +31,7 @@ mod transfer;
 mod uses;
 
 pub use blobs::{Blobs, LARGEST, hash};
-pub use commands::Command;
+pub use commands::{Command, Wrote};
 pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;

@@ -12,6 +12,7 @@ use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::types::{Origin, ProcessId, ProcessInfo, ProcessState, TodoStatus};
 use crate::app::model::{Pane, Pressed};
 use crate::config::theme::Slot;
+use crate::protocol::OutsideFile;
 use crate::text::format;
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
@@ -280,28 +281,37 @@ fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: O
 fn files(model: &Model, room: usize) -> Vec<Entry> {
     let files = &model.tab.sidebar.files;
     let skip = files.len().saturating_sub(MAX_FILES);
+    let mut out = outside(model, room);
     let digits = |pick: fn(&(String, u32, u32)) -> u32| {
         files.iter().skip(skip).map(|file| pick(file).to_string().len()).max().unwrap_or(1)
     };
     let (plus, minus) = (digits(|file| file.1) + 1, digits(|file| file.2) + 2);
-    let mut out: Vec<Entry> = files
-        .iter()
-        .skip(skip)
-        .map(|(path, added, removed)| {
-            let right = vec![
-                Span::new(format!("{:>plus$}", format!("+{added}")), if *added > 0 { Role::Good } else { Role::Dim }),
-                Span::new(
-                    format!("{:>minus$}", format!("−{removed}")),
-                    if *removed > 0 { Role::Bad } else { Role::Dim },
-                ),
-            ];
-            let used: usize = right.iter().map(|span| width(&span.text)).sum();
-            let shown = truncate_middle(path, room.saturating_sub(used + 1));
-            Entry { left: vec![Span::new(shown, Role::Text)], right, source: Some(path.clone()), ..Entry::default() }
-        })
-        .collect();
+    out.extend(files.iter().skip(skip).map(|(path, added, removed)| {
+        let right = vec![
+            Span::new(format!("{:>plus$}", format!("+{added}")), if *added > 0 { Role::Good } else { Role::Dim }),
+            Span::new(format!("{:>minus$}", format!("−{removed}")), if *removed > 0 { Role::Bad } else { Role::Dim }),
+        ];
+        let used: usize = right.iter().map(|span| width(&span.text)).sum();
+        let shown = truncate_middle(path, room.saturating_sub(used + 1));
+        Entry { left: vec![Span::new(shown, Role::Text)], right, source: Some(path.clone()), ..Entry::default() }
+    }));
     if skip > 0 {
         out.push(Entry::text(format!("… {skip} more"), Role::Dim));
+    }
+    out
+}
+
+/// Files that others changed, newest first: who did it where that is known, else what became of them.
+fn outside(model: &Model, room: usize) -> Vec<Entry> {
+    let files = &model.tab.sidebar.outside;
+    let row = |file: &OutsideFile| {
+        let word = || file.what.split(' ').next().unwrap_or_default().to_owned();
+        let end = file.by.as_ref().map_or_else(word, |by| truncate_end(&format!("by {by}"), room / 2));
+        line("≠", Role::Careful, &file.path, end, room, None)
+    };
+    let mut out: Vec<Entry> = files.iter().rev().take(MAX_FILES).map(row).collect();
+    if files.len() > MAX_FILES {
+        out.push(Entry::text(format!("… {} more changed by others", files.len() - MAX_FILES), Role::Dim));
     }
     out
 }

@@ -215,6 +215,7 @@ fn edits_there_are_put_back_there() {
         turn: 1,
         ground: ground.clone(),
         workspace: Checkpoints::default().of(site.root.path(), unrecorded),
+        listener: None,
         home: site.root.path().to_owned(),
         item: ItemId(1),
         secrets: None,

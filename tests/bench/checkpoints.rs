@@ -46,7 +46,7 @@ pub fn checkpoints() -> Vec<Row> {
     let around = |work: &dyn Fn(usize)| {
         let times = (0..ROUNDS).map(|n| {
             let began = Instant::now();
-            let mark = workspace.begin().unwrap();
+            let mark = workspace.begin(None).unwrap();
             let begun = began.elapsed();
             work(n);
             let ended = Instant::now();

@@ -32,6 +32,7 @@ mod mcp_login;
 mod mcp_many;
 mod mcp_official;
 mod one_terminal;
+mod outside;
 mod own_keys;
 mod packages;
 mod panes;

@@ -52,6 +52,7 @@ impl Runner {
         if self.spec.answers.is_person() {
             self.session.workspace.prepare();
         }
+        self.begin_to_hear().await;
         let (models, choice) = (self.deps.models.clone(), self.session.choice.clone());
         tokio::task::spawn_blocking(move || models.warm_up(choice.as_deref()));
         let git = self.repository();
@@ -132,7 +133,11 @@ impl Runner {
             Action::Append(body) => self.append(body).await,
             Action::CallModel { step, fallback } => return self.call_model(step, fallback).await,
             Action::ResetStream => self.out.send(AgentEvent::StreamReset).await,
-            Action::RunTools(calls) => self.run_tools(calls),
+            Action::RunTools(calls) => {
+                self.look_before_calls().await;
+                self.calls_ran = true;
+                self.run_tools(calls);
+            }
             Action::Wait { delay, reason, attempt, of } => {
                 let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
                 let until = crate::agent::now().saturating_add(millis);
@@ -206,6 +211,7 @@ impl Runner {
 
     pub(super) async fn call_model(&mut self, step: u32, fallback: usize) -> Option<Input> {
         self.go_back().await;
+        self.tell_outside().await;
         let provider = match self.session.provider(&self.deps.models, fallback) {
             Ok(provider) => provider,
             Err(error) => {

@@ -174,6 +174,7 @@ impl Runner {
             turn: self.session.turn,
             ground: RestoreTarget::of(&self.deps.backends),
             workspace: Arc::clone(&self.session.workspace),
+            listener: self.outside.listener(),
             home: self.deps.paths.home.clone(),
             item: ItemId(self.session.next_item - 1),
             secrets: self.deps.loaded.config.security.redact_secrets.then(|| self.deps.dispatch.secrets().clone()),

@@ -26,6 +26,15 @@ fn left_out(file: ContextFile) -> Option<String> {
     Some(format!("{} is not in the prompt: {why}{what}", file.path.display()))
 }
 
+/// `main, 3 changed files`.
+pub(super) fn status(branch: &str, dirty: usize) -> String {
+    match dirty {
+        0 => format!("{branch}, clean"),
+        1 => format!("{branch}, 1 changed file"),
+        n => format!("{branch}, {n} changed files"),
+    }
+}
+
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
@@ -54,11 +63,7 @@ impl Runner {
             cwd: &cwd.display().to_string(),
             brief: self.is_small(),
             added: self.deps.world.border().iter().skip(1).map(|folder| folder.display().to_string()).collect(),
-            git: git.map(|(branch, dirty)| match dirty {
-                0 => format!("{branch}, clean"),
-                1 => format!("{branch}, 1 changed file"),
-                n => format!("{branch}, {n} changed files"),
-            }),
+            git: git.map(|(branch, dirty)| status(&branch, dirty)),
             mode: Some(self.session.mode).filter(|mode| *mode == Mode::Plan),
             place: self.deps.backends.current().map(|there| there.label().to_owned()),
             processes: &processes,
@@ -68,7 +73,7 @@ impl Runner {
     }
 
     /// Searches find the session by the branch that it worked on last.
-    async fn keep_branch(&mut self, branch: Option<&str>) {
+    pub(super) async fn keep_branch(&mut self, branch: Option<&str>) {
         let Some(branch) = branch.filter(|branch| self.session.branch.as_deref() != Some(branch)) else { return };
         self.session.branch = Some(branch.to_owned());
         self.create_once().await;

@@ -183,10 +183,12 @@ impl Runner {
     }
 
     /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
-    pub(super) fn forget_files(&self, paths: &[&Path], done: &Restored, in_step: bool) {
+    pub(super) fn forget_files(&mut self, paths: &[&Path], done: &Restored, in_step: bool) {
         let (workspace, ours) =
             (Arc::clone(&self.session.workspace), paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>());
-        tokio::task::spawn_blocking(move || workspace.ours(&ours));
+        self.outside.owns(&ours);
+        let by = self.outside.listener();
+        tokio::task::spawn_blocking(move || workspace.ours(&ours, by));
         let mut ledger = lock(&self.session.files);
         ledger.forget_reads();
         for path in paths {

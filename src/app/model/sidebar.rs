@@ -1,6 +1,6 @@
 //! What stands beside the conversation.
 
-use crate::protocol::Todo;
+use crate::protocol::{OutsideFile, Todo};
 
 /// Plan, context, files, processes, memory. Sections with nothing in them fold away.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +11,8 @@ pub struct Sidebar {
     pub git: Option<Git>,
     /// Files that tools changed in this session: path, added, removed.
     pub files: Vec<(String, u32, u32)>,
+    /// Files that others changed since the turn before this one, oldest first.
+    pub outside: Vec<OutsideFile>,
     pub knowledge: Knowledge,
     pub scroll: u16,
     /// Columns, as the person set them; `None`: by width.

@@ -223,6 +223,7 @@ pub fn waits(model: &mut Model) {
 pub fn started(model: &mut Model, turn: u32, at: i64) {
     let stopping = matches!(&model.tab.turn, TurnStatus::Running(running) if running.turn == 0 && running.stopping);
     model.tab.turn = TurnStatus::Running(Running { stopping, ..begun(turn, at) });
+    model.tab.sidebar.outside.clear();
 }
 
 /// A turn ended.

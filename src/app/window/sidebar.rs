@@ -4,7 +4,7 @@ use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{focus, paste};
 use crate::app::model::{Model, Pane};
 use crate::app::run;
-use crate::protocol::{FileDiff, Level, SessionId, TodoStatus};
+use crate::protocol::{FileDiff, Level, OutsideFile, SessionId, TodoStatus};
 use crate::text::{Line, Role, Span};
 
 /// Columns from which the sidebar is shown without being asked for.
@@ -30,6 +30,15 @@ pub fn changed_files(model: &mut Model, diffs: &[FileDiff]) {
             None => model.tab.sidebar.files.push((diff.path.clone(), diff.added, diff.removed)),
         }
     }
+}
+
+/// Others changed files, or branch and commits: it is marked until the next turn begins.
+pub fn changed_outside(model: &mut Model, out: &mut Vec<Effect>, files: Vec<OutsideFile>) {
+    for file in files {
+        model.tab.sidebar.outside.retain(|known| known.path != file.path);
+        model.tab.sidebar.outside.push(file);
+    }
+    look_again(model, out);
 }
 
 /// A command ended, or a turn: it may have changed or put back files that tools changed before.

@@ -295,6 +295,12 @@ pub const KEYS: &[KeySpec] = &[
         "bytes that saved files may take together; the oldest are deleted first",
     ),
     key(
+        "checkpoints.tell_changes",
+        Bool,
+        May,
+        "tell the model which files, branches and commits changed outside its session",
+    ),
+    key(
         "sessions.rest_minutes",
         Number(0.0, 1_440.0),
         Never,

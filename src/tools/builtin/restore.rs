@@ -124,9 +124,10 @@ impl Call for RestoreCall {
             let (blobs, ground) = (history.blobs.clone(), history.ground.clone());
             let workspace = std::sync::Arc::clone(&history.workspace);
             let paths: Vec<PathBuf> = changes.iter().map(|change| change.path.clone()).collect();
+            let by = history.listener;
             let done = crate::tools::blocking(move || {
                 let done = restore_all(&undoing(&changes, &blobs, &ground), false, &blobs, &ground);
-                workspace.ours(&paths);
+                workspace.ours(&paths, by);
                 done
             })
             .await?;

@@ -37,11 +37,11 @@ impl CommandRecorder {
             command.gaps.push(format!("what it changed on {place}: only file tools are recorded there"));
             return Some(Self { history, command, mark: None });
         }
-        let (workspace, cwd) = (Arc::clone(&history.workspace), cwd.to_owned());
+        let (workspace, cwd, by) = (Arc::clone(&history.workspace), cwd.to_owned(), history.listener);
         let begin = move || {
             workspace.prepare();
             let wait = if workspace.has_begun() { Duration::ZERO } else { WAIT };
-            let begun = workspace.ready(wait).and_then(|_| workspace.begin());
+            let begun = workspace.ready(wait).and_then(|_| workspace.begin(by));
             let cwd = cwd.canonicalize().unwrap_or(cwd);
             (begun, !cwd.starts_with(workspace.root()), cwd, workspace.progress())
         };

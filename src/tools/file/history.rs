@@ -20,6 +20,8 @@ pub struct FileHistory {
     pub ground: RestoreTarget,
     /// The folder of the session on this machine: commands that run there are told apart from file tools.
     pub workspace: Arc<Workspace>,
+    /// Who of those that listen there makes the changes.
+    pub listener: Option<u32>,
     /// The home, where named checkpoints are.
     pub home: PathBuf,
     /// The last item of the conversation.
@@ -35,6 +37,7 @@ pub struct Kept {
     store: Option<Store>,
     ground: RestoreTarget,
     workspace: Option<Arc<Workspace>>,
+    listener: Option<u32>,
     /// The history took none or not all of it.
     pub failed: bool,
 }
@@ -62,7 +65,8 @@ impl Kept {
     pub async fn made(&self) {
         let Some(workspace) = self.workspace.clone() else { return };
         let paths: Vec<PathBuf> = self.rows.iter().map(|(_, change)| change.path.clone()).collect();
-        if crate::tools::blocking(move || workspace.ours(&paths)).await.is_err() {
+        let by = self.listener;
+        if crate::tools::blocking(move || workspace.ours(&paths, by)).await.is_err() {
             tracing::warn!("a change of a file tool may be taken for that of a command");
         }
     }
@@ -118,7 +122,8 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
         Ok(keys) => {
             let rows = keys.into_iter().zip(rows).collect();
             let workspace = Some(history.workspace);
-            Kept { rows, store: Some(history.store), ground: history.ground, workspace, failed: false }
+            let listener = history.listener;
+            Kept { rows, store: Some(history.store), ground: history.ground, workspace, listener, failed: false }
         }
         Err(error) => failed(error.to_string()),
     }
@@ -204,6 +209,7 @@ mod tests {
                     turn: 1,
                     ground: RestoreTarget::default(),
                     workspace: Checkpoints::default().of(home.path(), unrecorded),
+                    listener: None,
                     home: home.path().to_owned(),
                     item: ItemId(0),
                     secrets: None,

@@ -1,0 +1,166 @@
+//! Telling the model what others changed: looked for at each step, where the step would otherwise go on from what is old.
+
+use super::Runner;
+use crate::agent::outside::{self, Head, News};
+use crate::checkpoints::{Heard, Listener, Strange};
+use crate::lock::lock;
+use crate::protocol::{AgentEvent, Body, Origin};
+use crate::tools::file::edit;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a look at the stamps of files may take where nothing watches, and how many are looked at.
+const STAMPS_TIME: Duration = Duration::from_millis(40);
+const STAMPS: usize = 200;
+/// Files that go to the sidebar.
+const ROWS: usize = 20;
+/// Milliseconds that the record of another session's change may be older than the last look: it is written first.
+const SLACK: i64 = 60_000;
+
+/// What the session knows of the work of others.
+#[derive(Default)]
+pub(super) struct Outside {
+    listener: Option<Arc<Listener>>,
+    /// Files as the session's own calls left them, where nothing watches.
+    stamps: HashMap<PathBuf, Option<(u128, u64)>>,
+    /// Files that the program put back for the person.
+    own: HashSet<PathBuf>,
+    head: Option<Head>,
+    /// Found before the calls of a step, where nothing tells who did what during them.
+    held: Vec<Strange>,
+    held_git: Option<String>,
+    /// The time of the last look, in milliseconds since the epoch.
+    since: i64,
+}
+
+impl Outside {
+    /// The session's number among those that listen to its folder.
+    pub(super) fn listener(&self) -> Option<u32> {
+        self.listener.as_ref().map(|listener| listener.number())
+    }
+
+    /// The program changes these for the session.
+    pub(super) fn owns(&mut self, paths: &[PathBuf]) {
+        self.own.extend(paths.iter().cloned());
+    }
+}
+
+/// What one look found.
+struct Look {
+    heard: Heard,
+    head: Option<Head>,
+    stamps: HashMap<PathBuf, Option<(u128, u64)>>,
+    known: HashSet<PathBuf>,
+}
+
+impl Runner {
+    fn hears(&self) -> bool {
+        self.deps.loaded.config.checkpoints.tell_changes
+    }
+
+    /// Listens from the first turn on.
+    pub(super) async fn begin_to_hear(&mut self) {
+        if !self.hears() || self.outside.since > 0 {
+            return;
+        }
+        self.outside.since = crate::agent::now();
+        let workspace = Arc::clone(&self.session.workspace);
+        let begin = move || (Head::of(workspace.root()), Arc::new(workspace.listen()));
+        if let Ok((head, listener)) = tokio::task::spawn_blocking(begin).await {
+            (self.outside.head, self.outside.listener) = (head, Some(listener));
+        }
+    }
+
+    async fn look(&mut self) -> Option<Look> {
+        let listener = self.outside.listener.clone()?;
+        let seen = lock(&self.session.files).seen.clone();
+        let (mut stamps, root) = (std::mem::take(&mut self.outside.stamps), self.session.workspace.root().to_owned());
+        let there = self.deps.backends.current();
+        let look = move || {
+            let mut heard = if there.is_none() { listener.hear() } else { Heard::default() };
+            if !heard.whole && !seen.is_empty() {
+                let (until, mut left) = (Instant::now() + STAMPS_TIME, STAMPS);
+                let here: Arc<dyn crate::backends::Files> = Arc::new(crate::tools::file::Disk);
+                let disk = there.clone().map_or(here, |there| there);
+                let now = |path: &std::path::Path| {
+                    left = left.checked_sub(1)?;
+                    (Instant::now() < until).then(|| edit::stamp(&*disk, path))
+                };
+                heard.files = outside::compared(&seen, &mut stamps, now);
+            }
+            // Paths of the watch have no links in them.
+            let known = if heard.files.is_empty() { HashSet::new() } else { seen.into_keys().flat_map(both).collect() };
+            let head = if there.is_none() { Head::of(&root) } else { None };
+            Look { heard, head, stamps, known }
+        };
+        tokio::task::spawn_blocking(look).await.ok()
+    }
+
+    /// The calls of a step are about to run. Where nothing tells apart who changes what, what changes from now on until they
+    /// have ended is taken for theirs.
+    pub(super) async fn look_before_calls(&mut self) {
+        if !self.hears() || self.deps.backends.current().is_none() && self.session.workspace.is_watched() {
+            return;
+        }
+        let Some(look) = self.look().await else { return };
+        self.outside.stamps = look.stamps;
+        self.outside.held.extend(look.heard.files);
+        if let (Some(now), Some(before)) = (&look.head, &self.outside.head) {
+            self.outside.held_git = now.since(before).or(self.outside.held_git.take());
+        }
+        self.outside.head = look.head;
+    }
+
+    /// Tells what others changed since the last step, in an entry of its own. `after_calls`: calls of the session ran since.
+    pub(super) async fn tell_outside(&mut self) {
+        if !self.hears() {
+            return;
+        }
+        let Some(look) = self.look().await else { return };
+        self.outside.stamps = look.stamps;
+        let after_calls = std::mem::take(&mut self.calls_ran);
+        let mut files = std::mem::take(&mut self.outside.held);
+        if look.heard.whole || !after_calls {
+            files.extend(look.heard.files);
+        }
+        let own = std::mem::take(&mut self.outside.own);
+        files.retain(|file| !own.contains(&file.path));
+        let before = std::mem::replace(&mut self.outside.head, look.head.clone());
+        let moved = look.head.zip(before).and_then(|(now, before)| now.since(&before));
+        let is_strange = look.heard.git.unwrap_or(!after_calls);
+        let mut git = self.outside.held_git.take().or(moved.filter(|_| is_strange));
+        let since = std::mem::replace(&mut self.outside.since, crate::agent::now());
+        if files.is_empty() && look.heard.more == 0 && git.is_none() {
+            return;
+        }
+        if let Some(words) = &mut git
+            && let Ok(Some((branch, dirty))) = self.repository().await
+        {
+            words.push_str(&format!("; git status: {}", super::request::status(&branch, dirty)));
+            self.keep_branch(Some(&branch)).await;
+        }
+        // A store that does not answer knows no author.
+        let wrote = self.deps.store.wrote_lately(&self.session.id, since - SLACK).await.unwrap_or_default();
+        let files = outside::told(files, self.session.workspace.root(), &look.known, &wrote);
+        let rows = files.iter().take(ROWS).map(outside::Told::row).collect();
+        let news = News { files, more: look.heard.more, git };
+        let Some(text) = news.text() else { return };
+        self.append(Body::User {
+            text,
+            images: Vec::new(),
+            context: String::new(),
+            origin: Origin::Program,
+            gist: news.gist(),
+        })
+        .await;
+        self.out.send(AgentEvent::ChangedOutside(rows)).await;
+    }
+}
+
+/// A path, and the same without links.
+fn both(path: PathBuf) -> Vec<PathBuf> {
+    let whole = path.canonicalize().ok().filter(|whole| *whole != path);
+    std::iter::once(path).chain(whole).collect()
+}
