@@ -3,6 +3,7 @@
 mod auto_approver;
 pub mod compaction;
 pub mod context;
+mod correction;
 mod digest;
 mod guard;
 mod handle;

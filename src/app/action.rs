@@ -161,6 +161,7 @@ actions! {
     ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
+    TurnDetails "turn-details" Session "What the last turn did: files, commands, checks; go to each" => "turn" [], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "[name]";

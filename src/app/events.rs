@@ -19,7 +19,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::ReasoningDelta(text) => items::reasoning_delta(model, &text),
         AgentEvent::CallDelta { index, name, bytes } => call_delta(model, index, name, bytes),
         AgentEvent::Waiting { what } => waiting(model, what),
-        AgentEvent::ContextParts(parts) => context::listed(model, parts),
+        AgentEvent::ContextParts(view) => context::listed(model, *view),
         AgentEvent::Compacting(begun) => compaction::compacting(model, begun),
         AgentEvent::SummaryRead { edit, of, summary, left } => {
             compaction::read(model, out, edit.then_some(of), *summary, &left);

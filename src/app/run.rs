@@ -11,7 +11,7 @@ use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
 use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
-use crate::app::reading::{find, scroll, seek, select};
+use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
@@ -78,6 +78,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::UndoExchange => rewind::undo(model, out),
         Action::RedoExchange => rewind::redo(model, out),
         Action::ContextView => context::open(model, out),
+        Action::TurnDetails => footer::open_last(model),
         Action::Compact => compaction::compact(model, out, argument),
         Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),

@@ -3,6 +3,7 @@
 //! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
 pub mod checkpoints;
+pub mod context;
 pub mod dotenv;
 pub mod edit;
 pub mod elsewhere;
@@ -29,6 +30,7 @@ pub mod trust;
 
 pub use checkpoints::CheckpointsConfig;
 pub use elsewhere::ElsewhereConfig;
+pub use context::ContextConfig;
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};
@@ -72,6 +74,8 @@ pub struct Config {
     pub checkpoints: CheckpointsConfig,
     pub elsewhere: ElsewhereConfig,
     pub sessions: SessionsConfig,
+    /// What the layers of a request may take.
+    pub context: ContextConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.

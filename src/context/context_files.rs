@@ -4,10 +4,6 @@ use super::threats::{self, Scope};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Least and most characters of a context file, whatever the window.
-const LIMITS: (usize, usize) = (20_000, 500_000);
-/// Share of the window, in percent, and characters a token.
-const SHARE: (u64, u64) = (6, 4);
 /// Bytes of a file that are read at all.
 const READ: u64 = 4 << 20;
 
@@ -27,12 +23,6 @@ pub struct ContextFile {
     pub path: PathBuf,
     /// `blocked: …`, `cut: …`, or why it can't be read.
     pub problem: Option<String>,
-}
-
-/// Characters of one context file: as configured, else by the window (tokens).
-pub fn limit(configured: Option<usize>, window: Option<u64>) -> usize {
-    let by_window = window.map_or(0, |tokens| tokens / 100 * SHARE.0 * SHARE.1) as usize;
-    configured.unwrap_or(by_window.clamp(LIMITS.0, LIMITS.1))
 }
 
 /// The first kind that is there: `.hermes.md`/`HERMES.md` from `cwd` up to the root of the repository, then in `cwd`
@@ -193,7 +183,7 @@ mod tests {
             let case: Value = serde_json::from_str(line).unwrap();
             let dir = tree(&case["files"]);
             let cwd = dir.path().join(case["cwd"].as_str().unwrap());
-            let text = load(&cwd, limit(None, None)).text;
+            let text = load(&cwd, 20_000).text;
             match &case["section"] {
                 Value::String(expected) => assert_eq!(&text, expected, "{line}"),
                 expected => {
@@ -206,19 +196,6 @@ mod tests {
                     assert_eq!(cut, 18_000 + 4);
                 }
             }
-        }
-    }
-
-    #[test]
-    fn limits_by_window() {
-        for (configured, window, chars) in [
-            (None, None, 20_000),
-            (None, Some(8_192), 20_000),
-            (None, Some(200_000), 48_000),
-            (None, Some(10_000_000), 500_000),
-            (Some(100), Some(200_000), 100),
-        ] {
-            assert_eq!(limit(configured, window), chars, "{window:?}");
         }
     }
 

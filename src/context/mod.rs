@@ -5,6 +5,7 @@
 
 pub mod context_files;
 mod fold;
+pub mod layers;
 pub mod memory;
 pub mod prompt;
 pub mod skills;
@@ -12,7 +13,7 @@ pub mod threats;
 pub mod untrusted;
 
 use crate::config::{Config, Paths};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Everything read for one session.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +23,10 @@ pub struct Knowledge {
     pub notes: memory::Memory,
     pub profile: memory::Memory,
     pub skills: Vec<skills::Skill>,
+    /// Where `SOUL.md` is.
+    pub soul_file: PathBuf,
+    /// Where notes and profile are.
+    pub memories: PathBuf,
 }
 
 /// What the sidebar shows of it.
@@ -40,9 +45,9 @@ const NEWEST: usize = 3;
 
 impl Knowledge {
     /// Reads it all. Blocking and bounded (a few small files); nothing of it is needed for the first frame.
-    /// `window`: tokens of the model's window, when known.
-    pub fn read(paths: &Paths, config: &Config, cwd: &Path, window: Option<u64>) -> Self {
-        let limit = context_files::limit(config.context_file_max_chars, window);
+    pub fn read(paths: &Paths, config: &Config, cwd: &Path) -> Self {
+        // What the layer has room for is decided when the prompt is put together.
+        let limit = config.context_file_max_chars.unwrap_or(usize::MAX);
         let memory = |enabled: bool, name: &str, kind: memory::Kind, limit: usize| {
             if enabled { memory::read(&paths.memories().join(name), kind, limit) } else { memory::Memory::default() }
         };
@@ -53,6 +58,8 @@ impl Knowledge {
             notes: memory(limits.memory_enabled, "MEMORY.md", memory::Kind::Notes, limits.memory_char_limit),
             profile: memory(limits.user_profile_enabled, "USER.md", memory::Kind::Profile, limits.user_char_limit),
             skills: skills::discover(paths, &config.skills),
+            soul_file: paths.soul(),
+            memories: paths.memories(),
         }
     }
 

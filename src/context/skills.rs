@@ -147,6 +147,15 @@ pub fn index(skills: &[Skill]) -> String {
     out
 }
 
+/// The folders that skills are in.
+pub fn folders(skills: &[Skill]) -> Vec<String> {
+    let folder = |skill: &Skill| skill.path.parent().and_then(Path::parent).map(|folder| folder.display().to_string());
+    let mut folders: Vec<String> = skills.iter().filter_map(folder).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
 /// What the index says of a skill. One that is not the program's own may try to give orders there.
 fn index_text(skill: &Skill, dir: &str) -> String {
     let found = match skill.source {

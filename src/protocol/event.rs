@@ -1,7 +1,7 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, ContextPart, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload, PolicyChange,
+    Approval, ApprovalId, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload, PolicyChange,
     Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo,
     UnavailableBackend, Usage,
 };
@@ -44,8 +44,8 @@ pub enum AgentEvent {
     Waiting {
         what: String,
     },
-    /// What the next request is made of, largest first.
-    ContextParts(Vec<ContextPart>),
+    /// What the next request is made of.
+    ContextParts(Box<ContextView>),
     /// The summary that counts, and the start of what it stands for.
     SummaryRead {
         edit: bool,

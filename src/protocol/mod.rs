@@ -26,7 +26,7 @@ pub use approval::{
     Width,
 };
 pub use command::{AgentCommand, Opens, PolicyAnswer};
-pub use context::{ContextOrder, ContextPart, Keep, OutsideFile, PrefixBreak, Sent};
+pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, OutsideFile, PrefixBreak, Sent};
 pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
 pub use intent::{EditIntent, Intent, Verdict, Why};

@@ -267,7 +267,7 @@ async fn knowledge(context: Context, facts: Facts) -> Knowledge {
         if let Err(error) = crate::context::skills::extract(&context.paths) {
             tracing::warn!("could not install the bundled skills: {error}");
         }
-        crate::context::Knowledge::read(&context.paths, &context.loaded.config, &cwd, None).summary()
+        crate::context::Knowledge::read(&context.paths, &context.loaded.config, &cwd).summary()
     })
     .await
     .unwrap_or_default();

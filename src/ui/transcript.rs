@@ -11,6 +11,7 @@ use crate::app::input::hint;
 use crate::app::model::Pane;
 use crate::app::model::layout::{Area, Hit, Layout};
 use crate::app::model::transcript::{Cell, CellKind, Position, Thinking, ToolState};
+use crate::app::reading::footer;
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
 use crate::text::format;
@@ -284,6 +285,9 @@ fn draw_row(
                 let spinner = end + 1;
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
+        }
+        CellKind::TurnEnd { text } if footer::leads(text) => {
+            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))
         }
         CellKind::Told { .. } | CellKind::Summary { .. } => {
             layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))

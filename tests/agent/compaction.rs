@@ -233,7 +233,7 @@ async fn a_person_pins_shortens_and_leaves_out_and_it_holds_when_the_session_is_
     }
     let is_parts = |event: &AgentEvent| matches!(event, AgentEvent::ContextParts(_));
     let list = |event: Option<&AgentEvent>| match event {
-        Some(AgentEvent::ContextParts(parts)) => parts.clone(),
+        Some(AgentEvent::ContextParts(view)) => view.parts.clone(),
         other => panic!("{other:?}"),
     };
     talk.order(AgentCommand::Context(ContextOrder::List)).await;

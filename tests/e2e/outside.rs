@@ -58,13 +58,14 @@ fn an_outside_edit_between_steps_is_told_once_and_marked() {
     }
     let mut term = Term::sized(&home, &[], (130, 40));
     term.wait("❯");
-    term.send("go\r").wait("Approve").wait("rm -rf build");
+    term.send("go\r").wait("rm -rf build").wait("Esc: decide later");
     watched(&home);
     std::fs::write(project.join("src/main.rs"), "fn main() { changed() }\n").unwrap();
     std::fs::rename(project.join("notes"), project.join("notes.md")).unwrap();
     std::fs::create_dir_all(project.join("node_modules/x")).unwrap();
     std::fs::write(project.join("node_modules/x/i.js"), "x").unwrap();
-    term.send("y").wait("all done").wait("steps ·");
+    term.send("y").wait("Enter confirms");
+    term.send("\r").wait("all done").wait("steps ·");
     let told = sent(&mock);
     assert_eq!(told.matches("src/main.rs was modified externally").count(), 1, "{told}");
     assert!(told.contains("notes.md (renamed from notes)"), "{told}");
@@ -121,7 +122,10 @@ fn a_branch_and_a_commit_of_others_are_told_and_those_of_a_command_are_not() {
     mock.push(vec![Step::Text("a branch".into())]);
     term.send("and now?\r").wait("a branch").wait("switched externally to mine");
     let told = sent(&mock);
-    assert!(told.contains("the git branch was switched externally to mine (was main); git status: mine, clean"), "{told}");
+    assert!(
+        told.contains("the git branch was switched externally to mine (was main); git status: mine, clean"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -137,9 +141,8 @@ fn two_tabs_on_one_file_see_each_other() {
     let write = call("write_file", json!({ "path": "shared.txt", "content": "two\n" }));
     mock.push(vec![Step::Calls(String::new(), vec![write]), Step::Text("second has written".into())]);
     term.send("\x18N").shows("a second tab", |text| text.lines().next().unwrap_or_default().contains('2'));
-    term.send("write it\r").shows("work or a question", |text| {
-        text.contains("second has written") || text.contains("another session")
-    });
+    term.send("write it\r")
+        .shows("work or a question", |text| text.contains("second has written") || text.contains("another session"));
     if !term.text().contains("second has written") {
         term.send("\r").wait("second has written");
     }

@@ -1,7 +1,7 @@
 //! Which part of a conversation a summary stands for: all between a protected head and a protected tail.
 
+use crate::agent::context::Context;
 use crate::protocol::{Body, Item, ItemId, Origin};
-use crate::text::tokens;
 
 /// Messages at the beginning that the first compaction leaves (as Python Hermes has it).
 const HEAD: usize = 3;
@@ -23,22 +23,12 @@ pub struct Middle {
     pub prompt: Option<ItemId>,
 }
 
-/// What the model reads of an item, in tokens.
-fn weight(item: &Item) -> u64 {
-    let chars = match &item.body {
-        Body::User { text, images, context, .. } => {
-            text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
-        }
-        Body::Assistant(body) => body.text.len() + body.calls.iter().map(|call| call.args.len()).sum::<usize>(),
-        Body::Tool(body) => body.content.len() + body.images.len() * tokens::IMAGE * tokens::BYTES,
-        Body::Summary(_) | Body::Note { .. } => 0,
-    };
-    (chars / tokens::BYTES) as u64 + MESSAGE
-}
-
 /// The part to summarize so that about `tail` tokens stay at the end, calls with their results in one piece. `summarized`: the
 /// end of what a summary stands for already; the next one takes that in. `None`: too little lies between head and tail.
-pub fn middle(items: &[Item], tail: u64, summarized: Option<ItemId>) -> Option<Middle> {
+pub fn middle(context: &Context, tail: u64, summarized: Option<ItemId>) -> Option<Middle> {
+    // The one estimate of what an entry takes as it is sent, with its frame.
+    let weight = |item: &Item| context.tokens_of(item) + MESSAGE;
+    let items = context.items();
     let said: Vec<&Item> =
         items.iter().filter(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. })).collect();
     let head = if summarized.is_some() { 0 } else { HEAD };
@@ -46,7 +36,7 @@ pub fn middle(items: &[Item], tail: u64, summarized: Option<ItemId>) -> Option<M
     let head = if weighs > tail.max(LIGHT_HEAD) { 0 } else { head };
     // Results whose call stays stay with it.
     let start = (head..said.len()).find(|at| !matches!(said[*at].body, Body::Tool(_)))?;
-    let end = begin_of_tail(&said, tail);
+    let end = begin_of_tail(&said, tail, weight);
     let fresh = summarized.map_or(0, |to| said.partition_point(|item| item.id <= to));
     let (first, last) = (said.get(start)?, said.get(end.checked_sub(1)?)?);
     let prompt = said.get(start..end)?.iter().rfind(|item| is_prompt(item) && weight(item) <= tail.max(LIGHT_HEAD));
@@ -59,7 +49,7 @@ fn is_prompt(item: &Item) -> bool {
     matches!(item.body, Body::User { origin: Origin::Person, .. })
 }
 
-fn begin_of_tail(said: &[&Item], budget: u64) -> usize {
+fn begin_of_tail(said: &[&Item], budget: u64, weight: impl Fn(&Item) -> u64) -> usize {
     let most = budget + budget / 2;
     let least = said.len().saturating_sub(TAIL);
     let heavy = (most * 2).max(HEAVY_TAIL);
@@ -85,6 +75,10 @@ mod tests {
 
     /// The recipe does not say what the arguments are; they weigh like this.
     const ARGS: &str = r#"{"path": "src/some/file_of_it.rs"}"#;
+
+    fn middle(items: &[Item], tail: u64, summarized: Option<ItemId>) -> Option<Middle> {
+        super::middle(&Context::new(items.to_vec()), tail, summarized)
+    }
 
     fn items(turns: usize, size: usize, tools: bool) -> Vec<Item> {
         let mut bodies = Vec::new();

@@ -103,6 +103,7 @@ impl Runner {
         let before = self.session.choice.replace(choice);
         match self.session.provider(&self.deps.models, 0) {
             Ok(_) => {
+                self.session.correction.forget();
                 self.look_up();
                 self.ask_window();
                 let (id, model) = (self.session.id.clone(), self.session.model_name());

@@ -236,6 +236,7 @@ impl Runner {
             grammar: None,
             cache_key: self.session.id.0.clone(),
         };
+        self.session.sends();
         self.session.prefix.sends(Prefix::of(&request, self.session.model_name()));
         self.requested(step);
         let cancel = CancellationToken::new();

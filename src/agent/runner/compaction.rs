@@ -155,7 +155,7 @@ impl Runner {
 
     fn middle(&self, tail: u64) -> Option<Middle> {
         let context = &self.session.context;
-        edges::middle(context.items(), tail, context.summary().map(|(_, summary)| summary.to))
+        edges::middle(context, tail, context.summary().map(|(_, summary)| summary.to))
     }
 
     /// The largest parts of a request, in words.

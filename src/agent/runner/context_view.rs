@@ -2,7 +2,10 @@
 
 use super::Runner;
 use crate::agent::compaction;
-use crate::protocol::{AgentEvent, Body, ContextOrder, ContextPart, Item, ItemId, Keep, Sent};
+use crate::context::layers::Budget;
+use crate::protocol::{
+    AgentEvent, Body, ContextLayer, ContextOrder, ContextPart, ContextView, Item, ItemId, Keep, Layer, Sent,
+};
 use crate::text::tokens;
 use std::collections::BTreeMap;
 
@@ -26,7 +29,7 @@ impl Runner {
             let meter = self.session.meter();
             self.out.send(AgentEvent::UsageChanged(meter)).await;
         }
-        self.out.send(AgentEvent::ContextParts(self.parts())).await;
+        self.out.send(AgentEvent::ContextParts(Box::new(self.parts()))).await;
     }
 
     /// Takes over what was decided before the session was left.
@@ -37,29 +40,82 @@ impl Runner {
         self.session.context.keep(kept.collect());
     }
 
-    /// The parts of the next request, largest first.
-    fn parts(&self) -> Vec<ContextPart> {
+    /// What the next request is made of: layers and their parts, largest first.
+    fn parts(&self) -> ContextView {
         let (context, session) = (&self.session.context, &self.session);
-        let fixed = |what: String, tokens| ContextPart { item: None, what, tokens, sent: Sent::Whole };
+        let budget = Budget::of(&self.deps.loaded.config.context, session.window);
+        let fixed = |layer, what: String, tokens| ContextPart { layer, item: None, what, tokens, sent: Sent::Whole };
         let summary = context.summary().map(|(_, summary)| summary);
         let tools = crate::text::format::plural(session.tools.len() as u64, "tool", "tools");
         let prompt = tokens::of(session.prompt.len());
-        let mut parts = vec![fixed("system prompt".into(), prompt), fixed(tools, session.fixed() - prompt)];
+        let of_tools = session.fixed() - prompt;
+        // A session of an older program does not know what its prompt is made of.
+        let whole = ContextLayer { layer: Layer::Identity, tokens: prompt, most: None, whole: prompt };
+        let mut layers = if session.layers.is_empty() { vec![whole] } else { session.layers.clone() };
+        let mut parts: Vec<ContextPart> =
+            layers.iter().map(|layer| fixed(layer.layer, prompt_part(layer), layer.tokens)).collect();
+        parts.push(fixed(Layer::Tools, tools, of_tools));
+        layers.push(ContextLayer { layer: Layer::Tools, tokens: of_tools, most: None, whole: of_tools });
+        let mut said = 0;
         if let Some(summary) = summary {
             let entries = crate::text::format::plural(summary.entries, "entry", "entries");
-            parts.push(fixed(format!("summary of {entries}"), tokens::of(compaction::message(summary).len())));
+            let tokens = tokens::of(compaction::message(summary).len());
+            said += tokens;
+            parts.push(fixed(Layer::Session, format!("summary of {entries}"), tokens));
         }
         let is_sent = |item: &&Item| {
             !summary.is_some_and(|summary| summary.covers(item.id))
                 || context.kept().get(&item.id) == Some(&Keep::Pinned)
         };
+        let newest = context.items().iter().rev().find_map(situation);
         for item in context.items().iter().filter(is_sent) {
             let Some(what) = what(item) else { continue };
             let (tokens, sent) = (context.tokens_of(item), context.sent(item));
-            parts.push(ContextPart { item: Some(item.id), what, tokens, sent });
+            let runtime = newest.filter(|(id, _)| *id == item.id).map_or(0, |(_, runtime)| runtime.min(tokens));
+            said += tokens - runtime;
+            parts.push(ContextPart {
+                layer: Layer::Session,
+                item: Some(item.id),
+                what,
+                tokens: tokens - runtime,
+                sent,
+            });
+            if runtime > 0 {
+                parts.push(fixed(Layer::Runtime, "folder, git, processes, plan".into(), runtime));
+                layers.push(ContextLayer {
+                    layer: Layer::Runtime,
+                    tokens: runtime,
+                    most: budget.most(Layer::Runtime),
+                    whole: runtime,
+                });
+            }
         }
+        let most = self.limit().map(|limit| limit.saturating_sub(session.fixed()));
+        layers.push(ContextLayer { layer: Layer::Session, tokens: said, most, whole: said });
+        layers.sort_by_key(|layer| std::cmp::Reverse(layer.tokens));
         parts.sort_by_key(|part| std::cmp::Reverse(part.tokens));
-        parts
+        ContextView { layers, parts }
+    }
+}
+
+/// The item with a situation, and its tokens.
+fn situation(item: &Item) -> Option<(ItemId, u64)> {
+    match &item.body {
+        Body::User { context, .. } if !context.is_empty() => Some((item.id, tokens::of(context.len()))),
+        Body::User { .. } | Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
+    }
+}
+
+/// A layer of the prompt as a part of it.
+fn prompt_part(layer: &ContextLayer) -> String {
+    let name = match layer.layer {
+        Layer::Identity => "system prompt",
+        other => other.word(),
+    };
+    if layer.is_cut() {
+        format!("{name}, cut: {} tokens left out", crate::text::format::count(layer.whole - layer.tokens))
+    } else {
+        name.to_owned()
     }
 }
 

@@ -4,9 +4,11 @@ use super::Runner;
 use super::compaction::Then;
 use crate::agent::situation::{self, Situation};
 use crate::context::context_files::ContextFile;
+use crate::context::layers::{self, Budget};
 use crate::context::prompt;
 use crate::lock::lock;
-use crate::protocol::{Level, Mode};
+use crate::protocol::{ContextLayer, Layer, Level, Mode};
+use crate::text::format::count;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -35,6 +37,20 @@ pub(super) fn status(branch: &str, dirty: usize) -> String {
     }
 }
 
+/// The name of the session's fact.
+pub(super) const LAYERS: &str = "layers";
+
+/// That layers of the prompt are cut; `None`: none is.
+fn cut_layers(layers: &[ContextLayer]) -> Option<String> {
+    let cut = layers
+        .iter()
+        .filter(|layer| layer.is_cut())
+        .map(|layer| format!("{} ({} of {} tokens)", layer.layer.word(), count(layer.tokens), count(layer.whole)));
+    let cut: Vec<String> = cut.collect();
+    (!cut.is_empty())
+        .then(|| format!("not all of it fits into the prompt: {}; /context shows the layers", cut.join(", ")))
+}
+
 impl Runner {
     /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
@@ -59,7 +75,7 @@ impl Runner {
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.handle);
         let tools = self.tools_changed();
-        situation::describe(&Situation {
+        let text = situation::describe(&Situation {
             cwd: &cwd.display().to_string(),
             brief: self.is_small(),
             added: self.deps.world.border().iter().skip(1).map(|folder| folder.display().to_string()).collect(),
@@ -69,7 +85,9 @@ impl Runner {
             processes: &processes,
             plan: &plan,
             tools: tools.as_deref(),
-        })
+        });
+        let most = Budget::of(&self.deps.loaded.config.context, self.session.window).most(Layer::Runtime);
+        layers::cut(&text, most.unwrap_or(u64::MAX), Layer::Runtime.word(), "")
     }
 
     /// Searches find the session by the branch that it worked on last.
@@ -113,19 +131,28 @@ impl Runner {
             let extra = extra.map(|part| part.trim().to_owned()).into_iter().filter(|part| !part.is_empty());
             let extra = extra.collect::<Vec<_>>().join("\n\n");
             let built = tokio::task::spawn_blocking(move || {
-                let knowledge = crate::context::Knowledge::read(&paths, &loaded.config, &cwd, window);
+                let knowledge = crate::context::Knowledge::read(&paths, &loaded.config, &cwd);
                 let today = chrono::Local::now().date_naive();
                 let machine = prompt::Environment::of_machine(&cwd, loaded.env("SHELL"), today);
-                let assemble = if profile.small { prompt::assemble_small } else { prompt::assemble };
-                let prompt = assemble(&knowledge, &machine);
+                let prompt = if profile.small {
+                    prompt::assemble_small(&knowledge, &machine, &extra)
+                } else {
+                    prompt::assemble(&knowledge, &machine, &extra, &Budget::of(&loaded.config.context, window))
+                };
                 let left_out = knowledge.context.files.into_iter().filter_map(left_out).collect::<Vec<_>>();
-                let whole = if extra.trim().is_empty() { prompt } else { format!("{prompt}\n\n{}", extra.trim()) };
-                (whole, left_out)
+                (prompt, left_out)
             })
             .await;
             match built {
                 Ok((prompt, left_out)) => {
-                    self.session.prompt = self.masked(&prompt).into();
+                    self.session.prompt = self.masked(&prompt.text).into();
+                    if !profile.small
+                        && let Some(text) = cut_layers(&prompt.layers)
+                    {
+                        self.notice(Level::Warning, text).await;
+                    }
+                    self.keep(LAYERS, serde_json::json!(prompt.layers)).await;
+                    self.session.layers = prompt.layers;
                     for text in left_out {
                         self.notice(Level::Warning, text).await;
                     }

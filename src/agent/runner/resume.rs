@@ -172,6 +172,8 @@ impl Runner {
             self.session.effort = effort;
         }
         self.restore_kept(&mut values);
+        let layers = values.remove(super::request::LAYERS).and_then(|value| serde_json::from_value(value).ok());
+        self.session.layers = layers.unwrap_or_default();
         self.session.restore_tools(&mut values, named);
         let plan: Vec<Todo> = values.remove("plan").and_then(|v| serde_json::from_value(v).ok()).unwrap_or_default();
         self.handle.restore_plan(plan);

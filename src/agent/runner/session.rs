@@ -3,6 +3,7 @@
 use super::{Deps, SessionSpec};
 use crate::agent::compaction::{History, limit};
 use crate::agent::context::Context;
+use crate::agent::correction::Correction;
 use crate::agent::models::{Models, Profile};
 use crate::agent::prefix::PrefixWatch;
 use crate::backends::Backends;
@@ -12,7 +13,7 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::lock::lock;
 use crate::policy::Mode;
-use crate::protocol::{Body, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage};
+use crate::protocol::{Body, ContextLayer, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage};
 use crate::text::tokens;
 use crate::tools::offer::selection::ToolSelection;
 use crate::tools::spec::FileLedger;
@@ -78,6 +79,10 @@ pub struct Session {
     pub warned: bool,
     /// What the provider last counted, and for which item.
     pub counted: Option<(ItemId, u64)>,
+    /// What the provider counts of an estimated token.
+    pub correction: Correction,
+    /// What the prompt is made of, as far as it is known.
+    pub layers: Vec<ContextLayer>,
     total: Usage,
     priced_once: bool,
 }
@@ -124,6 +129,8 @@ impl Session {
             window: None,
             warned: false,
             counted: None,
+            correction: Correction::default(),
+            layers: Vec::new(),
             total: Usage::default(),
             priced_once: false,
         };
@@ -174,6 +181,7 @@ impl Session {
     /// Forgets connections, after the configuration changed.
     pub fn disconnect(&mut self) {
         self.providers.clear();
+        self.correction.forget();
     }
 
     /// Whether a grammar holds the calls of the chosen model, as it is connected.
@@ -223,6 +231,7 @@ impl Session {
             Body::Assistant(body) => {
                 if let Some(usage) = body.usage {
                     self.counted = Some((item.id, usage.input + usage.output));
+                    self.correction.counted(usage.input);
                     self.pay(usage);
                 }
             }
@@ -275,19 +284,25 @@ impl Session {
         self.total = Usage { cost, ..whole };
     }
 
-    /// Tokens of the next request.
+    /// Tokens of the next request: what the provider counted last, and the rest as it would count it.
     pub fn next_request(&self) -> u64 {
         match self.counted {
-            Some((id, tokens)) => tokens + self.context.estimate_after(id),
-            None => self.fixed() + self.context.estimate(),
+            Some((id, tokens)) => tokens + self.correction.of(self.context.estimate_after(id)),
+            None => self.correction.of(self.fixed() + self.context.estimate()),
         }
+    }
+
+    /// A request goes out: what the provider counts for it is compared with the estimate.
+    pub fn sends(&mut self) {
+        let estimate = self.fixed() + self.context.estimate();
+        self.correction.sends(estimate);
     }
 
     /// Tokens of the next request, for whoever must not send too much. A server that left out the beginning of a
     /// conversation, or counts only what it had not cached, says less than there is: what is less than half of an estimate is
     /// not believed.
     pub fn filling(&self) -> u64 {
-        let (counted, estimate) = (self.next_request(), self.fixed() + self.context.estimate());
+        let (counted, estimate) = (self.next_request(), self.correction.of(self.fixed() + self.context.estimate()));
         if counted < estimate / 2 { estimate / 10 * 9 } else { counted }
     }
 

@@ -6,7 +6,7 @@ use crate::app::effect::Effect;
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::modal::{PickItem, PickerKind};
-use crate::protocol::{AgentCommand, ContextOrder, ContextPart, ItemId, Keep, Meter, Sent};
+use crate::protocol::{AgentCommand, ContextLayer, ContextOrder, ContextPart, ContextView, ItemId, Keep, Meter, Sent};
 use crate::text::format::{count, percent};
 
 /// Opens the list.
@@ -21,8 +21,8 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// The parts came.
-pub fn listed(model: &mut Model, parts: Vec<ContextPart>) {
-    model.tab.context = parts;
+pub fn listed(model: &mut Model, view: ContextView) {
+    model.tab.context = view;
     let (items, title) = (items(&model.tab.context, &model.tab.meter), title(&model.tab.meter));
     if let Some(picker) = pickers::top(model, PickerKind::Context) {
         picker.title = title;
@@ -42,10 +42,26 @@ fn title(meter: &Meter) -> String {
     }
 }
 
-fn items(parts: &[ContextPart], meter: &Meter) -> Vec<PickItem> {
-    let sum = parts.iter().map(|part| part.tokens).sum::<u64>();
+/// Layer by layer, the largest first, and so the parts of each.
+fn items(view: &ContextView, meter: &Meter) -> Vec<PickItem> {
+    let sum = view.parts.iter().map(|part| part.tokens).sum::<u64>();
     let whole = meter.window.filter(|window| *window > 0).unwrap_or(sum);
-    parts.iter().map(|part| item(part, whole)).collect()
+    let of_layer = |layer: &ContextLayer| {
+        let group = heading(layer);
+        let parts = view.parts.iter().filter(|part| part.layer == layer.layer);
+        parts.map(|part| PickItem { group: group.clone(), ..item(part, whole) }).collect::<Vec<_>>()
+    };
+    view.layers.iter().flat_map(of_layer).collect()
+}
+
+/// `memory · ≈ 1,200 of at most 4,000 tokens`.
+fn heading(layer: &ContextLayer) -> String {
+    let (name, tokens) = (layer.layer.word(), count(layer.tokens));
+    let cut = if layer.is_cut() { format!(" · cut from {}", count(layer.whole)) } else { String::new() };
+    match layer.most {
+        Some(most) => format!("{name} · ≈ {tokens} of at most {} tokens{cut}", count(most)),
+        None => format!("{name} · ≈ {tokens} tokens{cut}"),
+    }
 }
 
 fn item(part: &ContextPart, whole: u64) -> PickItem {
@@ -85,7 +101,7 @@ pub fn note(model: &mut Model) {
 fn chosen(model: &mut Model) -> Option<ContextPart> {
     let picker = pickers::top(model, PickerKind::Context)?;
     let id = ItemId(pickers::chosen(picker)?.value.parse().ok()?);
-    model.tab.context.iter().find(|part| part.item == Some(id)).cloned()
+    model.tab.context.parts.iter().find(|part| part.item == Some(id)).cloned()
 }
 
 fn next(sent: Sent) -> Option<Keep> {
@@ -112,10 +128,11 @@ mod tests {
     use crate::app::msg::Msg;
     use crate::app::tests::{ready, script};
     use crate::app::update;
-    use crate::protocol::AgentEvent;
+    use crate::protocol::{AgentEvent, Layer};
 
     fn part(item: i64, what: &str, tokens: u64, sent: Sent) -> ContextPart {
-        ContextPart { item: (item > 0).then_some(ItemId(item)), what: what.into(), tokens, sent }
+        let layer = if item > 0 { Layer::Session } else { Layer::Identity };
+        ContextPart { layer, item: (item > 0).then_some(ItemId(item)), what: what.into(), tokens, sent }
     }
 
     fn shown() -> Model {
@@ -128,7 +145,13 @@ mod tests {
             part(0, "system prompt", 2_000, Sent::Whole),
             part(2, "you: #2 do it", 40, Sent::Kept(Keep::Out)),
         ];
-        update(&mut model, 0, Msg::Agent(AgentEvent::ContextParts(parts)));
+        let layer = |layer, tokens, most, whole| ContextLayer { layer, tokens, most, whole };
+        let layers = vec![
+            layer(Layer::Session, 10_040, Some(150_000), 10_040),
+            layer(Layer::Identity, 2_000, Some(6_000), 2_500),
+            layer(Layer::Memory, 0, None, 0),
+        ];
+        update(&mut model, 0, Msg::Agent(AgentEvent::ContextParts(Box::new(ContextView { layers, parts }))));
         model
     }
 
@@ -141,10 +164,13 @@ mod tests {
             picker.items.iter().map(|item| format!("{} | {} | {}", item.label, item.detail, item.hint)).collect();
         let expected = [
             "● #4 read_file a.rs |  | ≈ 10,000 · 5 %",
-            "■ system prompt | in every request | ≈ 2,000 · 1 %",
             "○ you: #2 do it | left out | ≈ 40 · <1 %",
+            "■ system prompt | in every request | ≈ 2,000 · 1 %",
         ];
         assert_eq!(rows, expected);
+        let groups: Vec<&str> = picker.items.iter().map(|item| item.group.as_str()).collect();
+        let session = "session · ≈ 10,040 of at most 150,000 tokens";
+        assert_eq!(groups, [session, session, "identity · ≈ 2,000 of at most 6,000 tokens · cut from 2,500"]);
         assert!(picker.footnote.contains("pins it"), "{}", picker.footnote);
     }
 
@@ -153,9 +179,9 @@ mod tests {
         let mut model = shown();
         let keep = |id, keep| Effect::Agent(AgentCommand::Context(ContextOrder::Keep(ItemId(id), keep)));
         assert!(script(&mut model, "<ret>").contains(&keep(4, Some(Keep::Pinned))));
-        let effects = script(&mut model, "<down><ret>");
+        let effects = script(&mut model, "<down><down><ret>");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Context(_)))), "{effects:?}");
-        assert!(script(&mut model, "<down><ret>").contains(&keep(2, None)));
+        assert!(script(&mut model, "<up><ret>").contains(&keep(2, None)));
         for (sent, then) in [
             (Sent::Shortened, Some(Keep::Pinned)),
             (Sent::Kept(Keep::Pinned), Some(Keep::Line)),

@@ -11,6 +11,7 @@ use crate::app::input::keys::Press;
 use crate::app::input::{edit, history};
 use crate::app::model::Model;
 use crate::app::model::modal::{Modal, PickItem, Picker, PickerKind};
+use crate::app::reading::footer;
 use crate::app::session::sessions::keeping;
 use crate::app::session::{checkout, tabs};
 use crate::app::window::modals::Move;
@@ -176,6 +177,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::SessionActions
+        | PickerKind::Turn
         | PickerKind::Tabs => {}
     }
 }
@@ -202,6 +204,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Permissions
             | PickerKind::Inbox
             | PickerKind::History
+            | PickerKind::Turn
             | PickerKind::Tabs => {}
         }
     }
@@ -233,6 +236,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::History
         | PickerKind::Tree
         | PickerKind::SessionActions
+        | PickerKind::Turn
         | PickerKind::Tabs => {}
     }
     model.tab.modals.pop();
@@ -250,6 +254,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Checkout => checkout::chosen(model, out, &value),
         PickerKind::Modes => mode::choose(model, out, &value),
         PickerKind::Servers | PickerKind::Toolsets | PickerKind::Context | PickerKind::Permissions => {}
+        PickerKind::Turn => footer::chosen(model, &value),
         PickerKind::Inbox => approvals::chosen(model, &value),
         PickerKind::History => history::chosen(model, out, &value),
         PickerKind::Tabs => tabs::chosen(model, out, &value),

@@ -328,6 +328,8 @@ pub enum PickerKind {
     Tree,
     /// What can be done with the session that is selected in the browser.
     SessionActions,
+    /// What a turn did.
+    Turn,
     Backends,
     Modes,
     /// Another session works in the same checkout.

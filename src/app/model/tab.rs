@@ -2,7 +2,7 @@
 
 use super::{CopyMode, Copying, Pane, PolicyOnDisk, Sent, TurnStatus};
 use super::{approvals, composer, modal, processes, queue, selection, sidebar, transcript};
-use crate::protocol::{ContextPart, Meter, Mode, SessionId, SessionInfo};
+use crate::protocol::{ContextView, Meter, Mode, SessionId, SessionInfo};
 use serde::{Deserialize, Serialize};
 
 /// A tab: one session, with all that the screen knows of it. Built with it, dropped with it.
@@ -23,7 +23,7 @@ pub struct Tab {
     pub turn: TurnStatus,
     pub meter: Meter,
     /// What fills the window, as last listed.
-    pub context: Vec<ContextPart>,
+    pub context: ContextView,
     /// Since when a summary is being written (milliseconds since the epoch).
     pub compacting: Option<i64>,
     pub transcript: transcript::Transcript,

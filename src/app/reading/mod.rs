@@ -2,6 +2,7 @@
 
 pub(super) mod copy_words;
 pub mod find;
+pub mod footer;
 pub mod marking;
 pub mod scroll;
 pub mod seek;

@@ -1,7 +1,7 @@
 //! Selecting, expanding and copying in the conversation. What is copied is source text.
 
 use super::copy_words::Word;
-use super::{copy_words, find, marking, scroll};
+use super::{copy_words, find, footer, marking, scroll};
 use crate::app::action::Action;
 use crate::app::effect::Effect;
 use crate::app::input::{focus, hint};
@@ -65,8 +65,11 @@ pub fn expand(model: &mut Model) {
 
 /// Expands or folds an entry.
 pub fn toggle(model: &mut Model, id: CellId) {
-    if let Some(cell) = model.tab.transcript.cell(id) {
-        cell.toggle();
+    match model.tab.transcript.cell(id) {
+        // Its details are a list of places.
+        Some(cell) if matches!(cell.kind, CellKind::TurnEnd { .. }) => footer::open(model, id),
+        Some(cell) => cell.toggle(),
+        None => {}
     }
 }
 

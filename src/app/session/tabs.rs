@@ -41,7 +41,7 @@ impl Tab {
             failed: false,
             turn: TurnStatus::Idle,
             meter: Default::default(),
-            context: Vec::new(),
+            context: Default::default(),
             compacting: None,
             transcript: Default::default(),
             composer: composer::new(),

@@ -1,6 +1,7 @@
 //! Notes for the user, and the line that ends a turn.
 
 use super::{CellRows, Context};
+use crate::app::reading::footer;
 use crate::protocol::NoteKind;
 use crate::text::markdown::READING_WIDTH;
 use crate::text::wrap::{Wrap, wrap_into};
@@ -31,6 +32,7 @@ pub fn turn_end(text: &str, context: &Context<'_>) -> CellRows {
     }
     let mut rows = Vec::new();
     let how = Wrap { width: context.room().min(READING_WIDTH), ..Wrap::default() };
-    wrap_into(&mut rows, &[Span::new(text, Role::Dim)], Ground::Base, &how);
+    let sign = if footer::leads(text) { "  ▸" } else { "" };
+    wrap_into(&mut rows, &[Span::new(text, Role::Dim), Span::new(sign, Role::Dim)], Ground::Base, &how);
     CellRows::new(rows).mark("─", Role::Rule)
 }

@@ -130,7 +130,8 @@ pub fn draw(
 fn nothing(kind: PickerKind) -> &'static str {
     match kind {
         PickerKind::Servers => "No MCP servers yet: hermes mcp add NAME",
-        PickerKind::Toolsets | PickerKind::Context => "No toolsets yet: the session is starting",
+        PickerKind::Context => "Nothing yet: the session is starting",
+        PickerKind::Toolsets => "No toolsets yet: the session is starting",
         PickerKind::Permissions => "no rules yet",
         PickerKind::Inbox => "Nothing is waiting for an answer",
         PickerKind::History => "No prompts yet",
@@ -143,6 +144,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Tabs => "No tab fits",
         PickerKind::Tree => "No forks",
         PickerKind::SessionActions => "No session",
+        PickerKind::Turn => "The turn did nothing",
         PickerKind::Palette | PickerKind::Help => "No commands",
     }
 }
