@@ -53,18 +53,21 @@ pub fn author<'a>(file: &Strange, wrote: &'a [crate::store::Wrote]) -> Option<&'
     Some(found.title.as_deref().unwrap_or(&found.session.0))
 }
 
-/// The files in words: those that the session knows first. One that its own command may have changed counts only when it
-/// knows the file.
+/// The files in words: those that the session knows first. One that its own command may have changed, or that git ignores,
+/// counts only when it knows the file.
 pub fn told(heard: Vec<Strange>, root: &Path, known: &HashSet<PathBuf>, wrote: &[crate::store::Wrote]) -> Vec<Told> {
     let shown = |path: &Path| plain(path.strip_prefix(root).unwrap_or(path));
+    let is_known =
+        |file: &Strange| known.contains(&file.path) || matches!(&file.fate, Fate::Renamed(old) if known.contains(old));
     let tell = |file: Strange| {
+        let is_known = is_known(&file);
         let old = if let Fate::Renamed(from) = &file.fate { Some(from.clone()) } else { None };
-        let is_known = known.contains(&file.path) || old.as_ref().is_some_and(|old| known.contains(old));
         let by = author(&file, wrote).map(|name| truncate_end(name, NAME));
         let fate = old.map_or(file.fate.clone(), |old| Fate::Renamed(shown(&old).into()));
         Told { path: shown(&file.path), fate, by, known: is_known, unsure: file.unsure }
     };
-    let mut files: Vec<Told> = heard.into_iter().map(tell).filter(|file| file.known || !file.unsure).collect();
+    let mut files: Vec<Told> =
+        heard.into_iter().filter(|file| is_known(file) || !file.unsure && !file.ignored).map(tell).collect();
     files.sort_by_key(|file| (!file.known, file.by.is_none()));
     files
 }
@@ -211,7 +214,7 @@ pub fn compared(
         }
         known.insert(path.clone(), stamp);
         let fate = if stamp.is_some() { Fate::Modified } else { Fate::Removed };
-        changed.push(Strange { path: path.clone(), fate, hash: None, unsure: false });
+        changed.push(Strange { path: path.clone(), fate, hash: None, ignored: false, unsure: false });
     }
     changed
 }

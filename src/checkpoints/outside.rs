@@ -29,6 +29,8 @@ pub struct Strange {
     pub fate: Fate,
     /// SHA-256 of what it holds now; `None`: nothing, or not known.
     pub hash: Option<String>,
+    /// Git ignores it.
+    pub ignored: bool,
     /// A command of the listener runs since before it changed, and may have done it.
     pub unsure: bool,
 }
@@ -65,6 +67,11 @@ impl Listener {
         self.workspace.hear(self.number)
     }
 
+    /// Whether all that changes in the workspace is told, and by whom.
+    pub fn is_watched(&self) -> bool {
+        lock(&self.workspace.state).is_watched()
+    }
+
     /// Its number in the workspace.
     pub fn number(&self) -> u32 {
         self.number
@@ -81,19 +88,16 @@ impl Workspace {
         Listener { workspace: Arc::clone(self), number }
     }
 
-    /// Whether all that changes in it is told, and by whom.
-    pub fn is_watched(&self) -> bool {
-        lock(&self.state).is_watched()
-    }
-
     fn hear(&self, number: u32) -> Heard {
         let mut state = lock(&self.state);
         if state.watch.is_some() {
             state.catch_up(&self.rules, Own::default());
         }
         let mut heard = state.heard(number);
-        heard.files.iter_mut().for_each(|file| file.path = self.root.join(&file.path));
+        let rules = lock(&self.rules);
         for file in &mut heard.files {
+            file.ignored = rules.ignored(&file.path, false);
+            file.path = self.root.join(&file.path);
             if let Fate::Renamed(from) = &mut file.fate {
                 *from = self.root.join(&*from);
             }
@@ -186,7 +190,7 @@ impl State {
             };
             let was = change.before.as_ref().and_then(hash);
             let hash = change.after.as_ref().and_then(hash);
-            files.push((Strange { path, fate, hash, unsure: !change.during.is_empty() }, was));
+            files.push((Strange { path, fate, hash, ignored: false, unsure: !change.during.is_empty() }, was));
         }
         Heard { files: with_renames(files), more, whole, git: has_git.then_some(git) }
     }

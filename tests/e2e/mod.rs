@@ -14,6 +14,7 @@ mod elsewhere;
 mod extensions;
 mod first_run;
 mod floods;
+mod footer;
 mod gate;
 mod guard;
 mod hangup;

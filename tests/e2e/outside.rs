@@ -52,6 +52,7 @@ fn an_outside_edit_between_steps_is_told_once_and_marked() {
     ]);
     let home = Home::with(&mock, "");
     let project = home.project();
+    std::fs::write(project.join(".gitignore"), "*.log\n").unwrap();
     for (name, text) in [("src/main.rs", "fn main() {}\n"), ("src/lib.rs", ""), ("notes", "n"), ("build/x", "")] {
         std::fs::create_dir_all(project.join(name).parent().unwrap()).unwrap();
         std::fs::write(project.join(name), text).unwrap();
@@ -64,13 +65,14 @@ fn an_outside_edit_between_steps_is_told_once_and_marked() {
     std::fs::rename(project.join("notes"), project.join("notes.md")).unwrap();
     std::fs::create_dir_all(project.join("node_modules/x")).unwrap();
     std::fs::write(project.join("node_modules/x/i.js"), "x").unwrap();
+    std::fs::write(project.join("server.log"), "x").unwrap();
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("all done").wait("steps ·");
     let told = sent(&mock);
     assert_eq!(told.matches("src/main.rs was modified externally").count(), 1, "{told}");
     assert!(told.contains("notes.md (renamed from notes)"), "{told}");
     // Neither what its own commands did nor what programs make.
-    assert!(!told.contains("lib.rs was") && !told.contains("node_modules"), "{told}");
+    assert!(!told.contains("lib.rs was") && !told.contains("server.log") && !told.contains("node_modules"), "{told}");
     extends(&mock.requests());
     term.wait("2 files were changed externally; the model was notified");
     term.wait("≠ src/main.rs").wait("≠ notes.md");

@@ -8,7 +8,7 @@ fn file(path: &str, fate: Fate, known: bool) -> Told {
 }
 
 fn strange(path: &str, fate: Fate) -> Strange {
-    Strange { path: path.into(), fate, hash: Some("h".into()), unsure: false }
+    Strange { path: path.into(), fate, hash: Some("h".into()), ignored: false, unsure: false }
 }
 
 #[test]
@@ -90,7 +90,8 @@ fn names_are_plain_and_the_author_wrote_the_same_bytes() {
 fn what_a_command_of_its_own_may_have_done_counts_only_for_known_files() {
     let unsure = |path: &str| Strange { unsure: true, ..strange(path, Fate::Modified) };
     let known = HashSet::from([PathBuf::from("/w/a")]);
-    let files = told(vec![unsure("/w/a"), unsure("/w/b")], Path::new("/w"), &known, &[]);
+    let ignored = Strange { ignored: true, ..strange("/w/c.log", Fate::Modified) };
+    let files = told(vec![unsure("/w/a"), unsure("/w/b"), ignored], Path::new("/w"), &known, &[]);
     assert_eq!(files.len(), 1);
 }
 

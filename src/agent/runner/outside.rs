@@ -73,13 +73,20 @@ impl Runner {
         }
     }
 
-    async fn look(&mut self) -> Option<Look> {
+    /// `None` where there is nothing to look at, or (`unwatched`) where a watch tells who changes what.
+    async fn look(&mut self, unwatched: bool) -> Option<Look> {
         let listener = self.outside.listener.clone()?;
-        let seen = lock(&self.session.files).seen.clone();
+        let files = Arc::clone(&self.session.files);
         let (mut stamps, root) = (std::mem::take(&mut self.outside.stamps), self.session.workspace.root().to_owned());
         let there = self.deps.backends.current();
         let look = move || {
+            if unwatched && there.is_none() && listener.is_watched() {
+                return None;
+            }
             let mut heard = if there.is_none() { listener.hear() } else { Heard::default() };
+            // Most often nothing happened, and what was read needs no look.
+            let is_needed = !heard.whole || !heard.files.is_empty();
+            let seen = if is_needed { lock(&files).seen.clone() } else { HashMap::new() };
             if !heard.whole && !seen.is_empty() {
                 let (until, mut left) = (Instant::now() + STAMPS_TIME, STAMPS);
                 let here: Arc<dyn crate::backends::Files> = Arc::new(crate::tools::file::Disk);
@@ -93,18 +100,18 @@ impl Runner {
             // Paths of the watch have no links in them.
             let known = if heard.files.is_empty() { HashSet::new() } else { seen.into_keys().flat_map(both).collect() };
             let head = if there.is_none() { Head::of(&root) } else { None };
-            Look { heard, head, stamps, known }
+            Some(Look { heard, head, stamps, known })
         };
-        tokio::task::spawn_blocking(look).await.ok()
+        tokio::task::spawn_blocking(look).await.ok().flatten()
     }
 
     /// The calls of a step are about to run. Where nothing tells apart who changes what, what changes from now on until they
     /// have ended is taken for theirs.
     pub(super) async fn look_before_calls(&mut self) {
-        if !self.hears() || self.deps.backends.current().is_none() && self.session.workspace.is_watched() {
+        if !self.hears() {
             return;
         }
-        let Some(look) = self.look().await else { return };
+        let Some(look) = self.look(true).await else { return };
         self.outside.stamps = look.stamps;
         self.outside.held.extend(look.heard.files);
         if let (Some(now), Some(before)) = (&look.head, &self.outside.head) {
@@ -118,7 +125,7 @@ impl Runner {
         if !self.hears() {
             return;
         }
-        let Some(look) = self.look().await else { return };
+        let Some(look) = self.look(false).await else { return };
         self.outside.stamps = look.stamps;
         let after_calls = std::mem::take(&mut self.calls_ran);
         let mut files = std::mem::take(&mut self.outside.held);

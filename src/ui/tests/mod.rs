@@ -9,4 +9,5 @@ mod modals;
 mod panes;
 mod rebinding;
 mod screens;
+mod turn_end;
 mod work;
