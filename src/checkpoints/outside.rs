@@ -93,6 +93,8 @@ impl Workspace {
         if state.watch.is_some() {
             state.catch_up(&self.rules, Own::default());
         }
+        // Between two steps no tool of its own writes: what is left here was given up.
+        state.writing.retain(|(_, by)| *by != Some(number));
         let mut heard = state.heard(number);
         let rules = lock(&self.rules);
         for file in &mut heard.files {

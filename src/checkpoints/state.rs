@@ -98,6 +98,8 @@ pub(super) struct State {
     /// Who hears of what others change, and how many have.
     pub listeners: HashMap<u32, Hearing>,
     pub listened: u32,
+    /// Paths that tools write now, each for a listener: a look meanwhile takes them for nobody else's.
+    pub writing: Vec<(PathBuf, Option<u32>)>,
     /// Folders that are left out, as they were met.
     pub left_out: BTreeSet<PathBuf>,
     /// Paths that the watch has told of.
@@ -121,6 +123,7 @@ impl State {
             open: HashMap::new(),
             listeners: HashMap::new(),
             listened: 0,
+            writing: Vec::new(),
             left_out: BTreeSet::new(),
             told: 0,
             ignored: 0,
@@ -319,8 +322,11 @@ impl State {
         if let Some(Entry { content: Content::Kept(_), stamp, .. }) = before.as_ref().filter(|_| after.is_none()) {
             self.keeper.taken = self.keeper.taken.saturating_sub(stamp.size);
         }
-        let is_own = ours.paths.iter().any(|own| self.root.join(path) == *own);
-        self.tell(path, before.as_ref(), after, ours.by.filter(|_| is_own));
+        let place = self.root.join(path);
+        let written = self.writing.iter().find(|(own, _)| *own == place).map(|(_, by)| *by);
+        let written = written.or_else(|| ours.paths.contains(&place).then_some(ours.by));
+        let is_own = written.is_some();
+        self.tell(path, before.as_ref(), after, written.flatten());
         if self.open.is_empty() || is_own {
             return;
         }

@@ -182,10 +182,20 @@ impl Workspace {
         state.look_if_asked(&self.rules, Own::default());
     }
 
+    /// A tool is about to write these for a listener, until [`Self::ours`] is called: other tools may look meanwhile.
+    pub fn writes(&self, paths: &[PathBuf], by: Option<u32>) {
+        lock(&self.state).writing.extend(paths.iter().map(|path| (path.clone(), by)));
+    }
+
     /// They were changed for this listener: no command that runs did that.
     pub fn ours(&self, paths: &[PathBuf], by: Option<u32>) {
         let mut state = lock(&self.state);
         state.look_if_asked(&self.rules, Own { paths, by });
+        for path in paths {
+            if let Some(at) = state.writing.iter().position(|(own, whose)| own == path && *whose == by) {
+                state.writing.swap_remove(at);
+            }
+        }
     }
 
     /// Everything in it as it is now, by path below the root: what is kept, and the rest with the reason.

@@ -29,8 +29,8 @@ pub mod theme;
 pub mod trust;
 
 pub use checkpoints::CheckpointsConfig;
-pub use elsewhere::ElsewhereConfig;
 pub use context::ContextConfig;
+pub use elsewhere::ElsewhereConfig;
 pub use error::ConfigError;
 pub use layer::Warning;
 pub use load::{Loaded, Place, Sources, load};

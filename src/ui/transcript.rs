@@ -267,6 +267,12 @@ fn draw_row(
             layout.targets.push((area, Hit::Link(link.to_string())));
         }
     }
+    // Its last row has the mark: all of them can be clicked.
+    if let CellKind::TurnEnd { text } = &cell.kind
+        && footer::leads(text)
+    {
+        layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
+    }
     if index > 0 {
         return;
     }
@@ -285,9 +291,6 @@ fn draw_row(
                 let spinner = end + 1;
                 paint.put(spinner, place.y, 1, live::spinner(model.now), paint.slot(Slot::Spinner));
             }
-        }
-        CellKind::TurnEnd { text } if footer::leads(text) => {
-            layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))
         }
         CellKind::Told { .. } | CellKind::Summary { .. } => {
             layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)))

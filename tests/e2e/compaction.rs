@@ -23,7 +23,7 @@ fn a_person_compacts_reads_undoes_and_sees_what_fills_the_window() {
     let sent = mock.requests().last().unwrap()["messages"].to_string();
     assert!(sent.contains("CONTEXT COMPACTION") && !sent.contains("prompt 3 many"), "{sent}");
     term.send("/compact undo\r").wait("undid the compaction");
-    term.send("/context\r").wait("Next request:").wait("system prompt");
+    term.send("/context\r").wait("Next request:").wait("session · ≈");
     term.send("\x1b").gone("Next request:");
     let before = mock.count();
     term.send("once more\r").shows("answered", |text| mock.count() > before && !text.contains("to stop"));

@@ -97,7 +97,7 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
     let Some(history) = history.cloned() else { return Kept::default() };
     let (call, changes) = (call.to_owned(), Arc::clone(changes));
     let (blobs, turn, ground) = (history.blobs, history.turn, history.ground.clone());
-    let workspace = Arc::clone(&history.workspace);
+    let (workspace, listener) = (Arc::clone(&history.workspace), history.listener);
     let written = crate::tools::blocking(move || {
         workspace.before();
         let rows: Vec<FileChange> = changes.iter().flat_map(|change| rows(change, turn, &call, &ground)).collect();
@@ -105,6 +105,8 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
         for bytes in bytes.filter(|bytes| bytes.len() as u64 <= LARGEST) {
             blobs.keep(bytes)?;
         }
+        let paths: Vec<PathBuf> = rows.iter().map(|change| change.path.clone()).collect();
+        workspace.writes(&paths, listener);
         Ok::<_, std::io::Error>(rows)
     })
     .await;
@@ -122,7 +124,6 @@ pub async fn keep(history: Option<&FileHistory>, call: &str, changes: &Arc<Vec<C
         Ok(keys) => {
             let rows = keys.into_iter().zip(rows).collect();
             let workspace = Some(history.workspace);
-            let listener = history.listener;
             Kept { rows, store: Some(history.store), ground: history.ground, workspace, listener, failed: false }
         }
         Err(error) => failed(error.to_string()),
