@@ -184,6 +184,10 @@ impl Workspace {
 
     /// A tool is about to write these for a listener, until [`Self::ours`] is called: other tools may look meanwhile.
     pub fn writes(&self, paths: &[PathBuf], by: Option<u32>) {
+        // Nobody would clear away what a call without a listener gave up.
+        if by.is_none() {
+            return;
+        }
         lock(&self.state).writing.extend(paths.iter().map(|path| (path.clone(), by)));
     }
 
