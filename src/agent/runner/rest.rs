@@ -177,9 +177,9 @@ async fn save_extract(deps: &Deps, id: &SessionId, items: &[Item], upto: ItemId)
 }
 
 async fn save(deps: &Deps, id: &SessionId, digest: Digest, by: String, upto: ItemId, spent: Option<Spent>) {
-    let clean = |text: &str| match deps.loaded.config.security.redact_secrets {
-        true => crate::agent::secrets::masked(text, deps.dispatch.secrets()),
-        false => text.to_owned(),
+    let masks = deps.loaded.config.security.redact_secrets;
+    let clean = |text: &str| {
+        if masks { crate::agent::secrets::masked(text, deps.dispatch.secrets()) } else { text.to_owned() }
     };
     let keywords = digest.keywords.iter().map(|word| clean(word)).collect();
     let summary = Summary { text: clean(&digest.text), keywords, by, upto };

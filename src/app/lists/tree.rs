@@ -74,10 +74,8 @@ fn item(branch: &Branch, session: &SessionId, now: i64) -> PickItem {
 pub fn note(model: &mut Model) {
     let key = hint::picker(model, Action::Accept);
     let Some(picker) = pickers::top(model, PickerKind::Tree) else { return };
-    let said = pickers::chosen(picker).map(|item| match item.current {
-        true => "this session".to_owned(),
-        false => hint::sentence(&[(key, "switches to it")]),
-    });
+    let said = pickers::chosen(picker)
+        .map(|item| if item.current { "this session".to_owned() } else { hint::sentence(&[(key, "switches to it")]) });
     let detail = pickers::chosen(picker).map(|item| item.detail.clone()).unwrap_or_default();
     picker.footnote =
         [detail, said.unwrap_or_default()].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
