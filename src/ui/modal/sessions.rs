@@ -87,14 +87,21 @@ pub fn draw(
     };
     let (preview, caret) = columns.draw(model, paint, place, layout, |paint, first, second, index| {
         if let Some(session) = state.rows.get(index) {
-            draw_session(model, paint, first, second, session, index == state.selected);
+            draw_session(model, paint, (first, second), session, index == state.selected, state.scope);
         }
     });
     draw_preview(state, paint, preview);
     caret
 }
 
-fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect, session: &SessionRow, chosen: bool) {
+fn draw_session(
+    model: &Model,
+    paint: &mut Paint<'_>,
+    (first, second): (Rect, Rect),
+    session: &SessionRow,
+    chosen: bool,
+    scope: Scope,
+) {
     let age = format::age(model.now - session.updated_at);
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
     let role = if chosen { Role::Strong } else { Role::Text };
@@ -128,9 +135,14 @@ fn draw_session(model: &Model, paint: &mut Paint<'_>, first: Rect, second: Rect,
                 0 => String::new(),
                 items => format!(" · {}", format::plural(items, "item", "items")),
             };
-            let rest = format!("{items} · {name}");
-            let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(width(&rest)).max(8));
-            paint.fit(second.x + 2, second.y, room, &format!("{folder}{rest}"), paint.role(Role::Dim));
+            let (before, after) = match scope {
+                Scope::All | Scope::Here => (String::new(), format!("{items} · {name}")),
+                // Whose it is comes first.
+                Scope::Elsewhere => (format!("{} · ", session.model), items),
+            };
+            let taken = width(&before) + width(&after);
+            let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(taken).max(8));
+            paint.fit(second.x + 2, second.y, room, &format!("{before}{folder}{after}"), paint.role(Role::Dim));
         }
     }
 }
