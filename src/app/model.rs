@@ -66,6 +66,8 @@ pub struct Model {
     /// The last press, for double and triple clicks.
     pub click: Option<Click>,
     pub notices: notices::Notices,
+    /// What can't be saved now and what to do, in words: it stands on the screen until it can.
+    pub unsaved: Option<String>,
     pub first_run: Option<first_run::FirstRun>,
     /// The card was shown and no model chosen yet: the one that is chosen becomes the default.
     pub first_choice: bool,

@@ -54,6 +54,7 @@ impl Model {
             pressed: None,
             click: None,
             notices: Default::default(),
+            unsaved: None,
             first_run: None,
             first_choice: false,
             own_server: Default::default(),
@@ -184,6 +185,7 @@ pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply)
         StoreReply::History(entries) => history::loaded(model, entries),
         StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
+        StoreReply::Saving(trouble) => model.unsaved = trouble,
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
                 model.notices.add(model.now, Level::Warning, warning);

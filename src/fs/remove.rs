@@ -33,7 +33,8 @@ const DEEPEST: usize = 128;
 pub enum File {
     /// `mcp-tokens/NAME.json` of the home: the login of a server.
     Login,
-    /// `journal/ID.jsonl` of the home, or the same with the number of the process that takes it in.
+    /// `journal/ID.journal` of the home; `journal/ID.jsonl` of older versions, or the same with the number of the process that
+    /// takes it in; `journal/open/NUMBERS`: which journals a process writes to.
     Journal,
     /// `history/HASH` of the home, or a part of one: bytes as they were before a tool changed them.
     Kept,
@@ -173,8 +174,9 @@ impl File {
             (Self::Login, ["mcp-tokens", name]) => name.ends_with(".json"),
             (Self::Journal, ["journal", name]) => match name.split_once(".jsonl") {
                 Some((_, rest)) => rest.is_empty() || rest.strip_prefix('.').is_some_and(digits),
-                None => false,
+                None => name.ends_with(".journal"),
             },
+            (Self::Journal, ["journal", "open", name]) => name.split('.').count() == 3 && name.split('.').all(digits),
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),

@@ -86,6 +86,11 @@ impl EffectRunner {
                 }
             }
         });
+        let (store, told) = (services.store.clone(), replies.clone());
+        tokio::spawn(async move {
+            let tell = async |trouble| told.send(Msg::Store(crate::store::StoreReply::Saving(trouble))).await.is_ok();
+            store.follow_trouble(tell).await;
+        });
         let (paths, told) = (context.paths.clone(), replies.clone());
         tokio::task::spawn_blocking(move || {
             // The screen is gone already: the next one finds the last list.

@@ -1,6 +1,7 @@
 //! The thread that owns the database: runs jobs in order, writes streamed text on time, and indexes when idle.
 
 use super::db::Db;
+use super::journal::pending;
 use super::{Opened, index, live, open};
 use crate::lock::lock;
 use crate::protocol::SessionId;
@@ -22,17 +23,33 @@ const INDEX_BATCH: u32 = 128;
 pub(super) type Work = Box<dyn FnOnce(&mut Db) + Send>;
 
 pub(super) enum Order {
+    /// Sees every item that was appended before.
     Run(Work),
+    /// Needs no item to be in the database yet.
+    Beside(Work),
     /// Finish everything and end.
     Close(oneshot::Sender<()>),
 }
 
 /// Text of an answer that has not become an item.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Streamed {
     pub turn: u32,
     pub text: String,
     pub reasoning: String,
+}
+
+/// What can't be written now, in words for a person.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Troubles {
+    pub database: Option<String>,
+    pub journal: Option<String>,
+}
+
+impl Troubles {
+    pub fn first(&self) -> Option<String> {
+        self.database.clone().or_else(|| self.journal.clone())
+    }
 }
 
 /// What the handles and the thread share beside the queue.
@@ -41,7 +58,7 @@ pub(super) struct Shared {
     /// The newest streamed text of each session, not yet written.
     streams: Mutex<HashMap<SessionId, Streamed>>,
     bell: Notify,
-    trouble: Mutex<Option<String>>,
+    trouble: watch::Sender<Troubles>,
 }
 
 impl Shared {
@@ -72,11 +89,31 @@ impl Shared {
 
     /// What is wrong now, in words for a person.
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.trouble).clone()
+        self.trouble.borrow().first()
     }
 
+    /// Follows what is wrong.
+    pub fn troubles(&self) -> watch::Receiver<Troubles> {
+        self.trouble.subscribe()
+    }
+
+    /// What the database refuses now; `None`: it takes everything.
     pub fn set_trouble(&self, trouble: Option<String>) {
-        *lock(&self.trouble) = trouble;
+        self.tell(|troubles| &mut troubles.database, trouble);
+    }
+
+    /// What the journal refuses now.
+    pub fn set_journal_trouble(&self, trouble: Option<String>) {
+        self.tell(|troubles| &mut troubles.journal, trouble);
+    }
+
+    fn tell(&self, which: impl Fn(&mut Troubles) -> &mut Option<String>, trouble: Option<String>) {
+        self.trouble.send_if_modified(|troubles| {
+            let place = which(troubles);
+            let is_news = *place != trouble;
+            *place = trouble;
+            is_news
+        });
     }
 }
 
@@ -95,7 +132,7 @@ pub(super) fn run(
     match open::open(&home, shared) {
         Err(error) => refuse(&home, &opened, &error.to_string()),
         Ok((mut db, told)) => {
-            super::journal::take_in(&mut db);
+            super::journal::take_in::after_kills(&mut db);
             opened.send_replace(Some(told));
             let closed = clock.block_on(serve(&mut db, orders));
             // Whoever waits for the close finds the file as SQLite leaves it.
@@ -120,7 +157,7 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
     let mut stream_due: Option<Instant> = None;
     let mut index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
     loop {
-        let due = [stream_due, index_due].into_iter().flatten().min();
+        let due = [stream_due, index_due, db.pending.due()].into_iter().flatten().min();
         let timer = async {
             match due {
                 Some(due) => tokio::time::sleep_until(due).await,
@@ -130,9 +167,11 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
         tokio::select! {
             order = orders.recv() => match order {
                 Some(Order::Run(work)) => {
+                    pending::flush(db);
                     work(db);
                     index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
                 }
+                Some(Order::Beside(work)) => work(db),
                 Some(Order::Close(done)) => {
                     finish(db);
                     return Some(done);
@@ -152,6 +191,10 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
             live::write_streams(db);
             written = Instant::now();
             stream_due = None;
+        }
+        if db.pending.due().is_some_and(|due| due <= Instant::now()) {
+            pending::flush(db);
+            index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
         }
         if index_due.is_some_and(|due| due <= Instant::now()) {
             index_due = index_some(db).then(Instant::now);
@@ -176,8 +219,12 @@ fn index_some(db: &mut Db) -> bool {
 }
 
 fn finish(db: &mut Db) {
-    live::write_streams(db);
+    let is_whole = pending::flush(db);
+    live::settle_streams(db, None);
     while db.unindexed && index_some(db) {}
     live::leave(db);
-    super::durability::sync(db);
+    let is_whole = super::durability::checkpoint(db) && is_whole;
+    if is_whole {
+        super::journal::leave(db);
+    }
 }

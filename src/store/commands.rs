@@ -1,6 +1,7 @@
 //! Commands of a session and what each changed: written down when one has ended, to be undone one at a time.
 
 use super::error::StoreError;
+use super::journal::{self, Record};
 use super::rewind::{changes_of, read, record, settled};
 use super::{FileChange, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
@@ -103,7 +104,7 @@ impl Store {
         changes: Vec<FileChange>,
     ) -> Result<i64, StoreError> {
         let session = session.clone();
-        self.ask(move |db| {
+        self.ask_beside(move |db| {
             sessions::change(db, "save the file history", &session, |tx, key| insert(tx, key, &command, changes))
         })
         .await
@@ -126,15 +127,18 @@ impl Store {
         let session = session.clone();
         self.ask(move |db| {
             settled(db)?;
-            sessions::change(db, "rewind the session", &session, |tx, key| {
+            let number = sessions::change(db, "rewind the session", &session, |tx, key| {
                 tx.execute(
                     "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
                      SELECT key, ?2, ?3, 1, last_item, context_from FROM sessions WHERE key = ?1",
                     (key, super::now(), first.0),
                 )?;
                 let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id BETWEEN ?3 AND ?4 AND rewound = 0";
-                tx.execute(sql, (tx.last_insert_rowid(), key, first.0, last.0)).map(drop)
-            })
+                let number = tx.last_insert_rowid();
+                tx.execute(sql, (number, key, first.0, last.0)).map(|_| number)
+            })?;
+            journal::follow(db, &session, &[Record::Rewind { number, first, last }]);
+            Ok(())
         })
         .await
     }

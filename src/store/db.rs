@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Tries for the write lock, each with SQLite's own wait of [`BUSY`] and a pause of 20 to 150 ms between them.
-const TRIES: u32 = 15;
+pub(super) const TRIES: u32 = 15;
 
 /// How long SQLite waits for a lock by itself.
 pub(super) const BUSY: Duration = Duration::from_millis(100);
@@ -23,8 +23,10 @@ pub(super) struct Db {
     pub in_memory: bool,
     /// Items may be missing in the search indexes.
     pub unindexed: bool,
-    /// The journal holds items that the database lacks.
-    pub journaled: bool,
+    pub journal: super::journal::Journal,
+    pub pending: super::journal::pending::Pending,
+    /// Tries for the write lock after the first.
+    pub tries: u32,
     pub shared: Arc<Shared>,
     /// This process, as the table `live` names it.
     pub pid: i64,
@@ -38,7 +40,8 @@ impl Db {
         doing: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        immediate(&mut self.conn, work).map_err(|error| StoreError::database(doing, &self.path, &error))
+        immediate_within(&mut self.conn, self.tries, work)
+            .map_err(|error| StoreError::database(doing, &self.path, &error))
     }
 
     /// Runs reads that see one state of the database.
@@ -65,11 +68,20 @@ pub(super) fn immediate<T>(
     conn: &mut Connection,
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
+    immediate_within(conn, TRIES, work)
+}
+
+/// The same with so many tries for the lock after the first.
+pub(super) fn immediate_within<T>(
+    conn: &mut Connection,
+    most: u32,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     let mut tries = 0;
     let tx = loop {
         // The transaction is unchecked only for the borrow checker's sake: this is the connection's one owner.
         match Transaction::new_unchecked(conn, TransactionBehavior::Immediate) {
-            Err(error) if is_busy(&error) && tries < TRIES => {
+            Err(error) if is_busy(&error) && tries < most => {
                 tries += 1;
                 std::thread::sleep(Duration::from_millis(fastrand::u64(20..150)));
             }

@@ -14,19 +14,34 @@ pub(super) fn sync(db: &mut Db) {
     if db.in_memory {
         return;
     }
+    if let Err(error) = journal::sync(db) {
+        db.shared.set_journal_trouble(Some(error.to_string()));
+    }
+    // Not into the database itself: its pages would be written with each turn, and a page is changed by many.
+    sync_log(db);
+}
+
+/// Moves the log into the database, on the disk. Whether all that was committed survives a power loss now.
+pub(super) fn checkpoint(db: &mut Db) -> bool {
+    if db.in_memory {
+        return true;
+    }
     let checkpoint = db.conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
         let (busy, in_log, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(busy == 0 && moved >= in_log)
     });
     // Another process may be at it, or still read an older state; then the log alone is enough.
-    if matches!(checkpoint, Ok(true)) {
-        return;
-    }
+    matches!(checkpoint, Ok(true)) || sync_log(db)
+}
+
+fn sync_log(db: &Db) -> bool {
     let log = beside(&db.path, "-wal");
-    if let Err(error) = File::open(&log).and_then(|log| log.sync_data())
-        && error.kind() != std::io::ErrorKind::NotFound
-    {
-        db.shared.set_trouble(Some(StoreError::file("write to the disk", &log, &error).to_string()));
+    match File::open(&log).and_then(|log| log.sync_data()) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            db.shared.set_trouble(Some(StoreError::file("write to the disk", &log, &error).to_string()));
+            false
+        }
+        _ => true,
     }
 }
 
@@ -82,10 +97,7 @@ pub(super) fn repair(db: &mut Db) -> Result<Repaired, StoreError> {
     let sources = sources(db);
     let sound = is_sound(db);
     if sound && sources == [db.path.clone()] && db.path == primary(&db.home) {
-        let moved = journal::take_in(db);
-        if moved > 0 {
-            report.done.push(format!("recovered {moved} items from the journal"));
-        }
+        from_journals(db, &mut report);
         recount(db)?;
         if !index::is_sound(db) {
             index::rebuild(db)?;
@@ -96,10 +108,20 @@ pub(super) fn repair(db: &mut Db) -> Result<Repaired, StoreError> {
         return Ok(report);
     }
     merge(db, &sources, &mut report)?;
-    journal::take_in(db);
+    from_journals(db, &mut report);
     recount(db)?;
     index::rebuild(db)?;
     Ok(report)
+}
+
+fn from_journals(db: &mut Db, report: &mut Repaired) {
+    let taken = journal::take_in::all(db);
+    if taken.items > 0 {
+        report.done.push(format!("recovered {} items from the journal", taken.items));
+    }
+    if taken.damaged > 0 {
+        report.done.push(format!("the journal is damaged in {} places; the rest was read", taken.damaged));
+    }
 }
 
 /// Where the sessions belong.

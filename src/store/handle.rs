@@ -4,6 +4,7 @@ use super::actor::{self, Order, Shared};
 use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
+use super::journal::{self, pending};
 use super::life::Shelf;
 use super::{
     Imported, Incoming, Matches, NewSession, Opened, Opening, Page, Repaired, SearchHit, SessionMeta, SessionRow,
@@ -60,13 +61,45 @@ impl Store {
         self.shared.trouble()
     }
 
+    /// Tells each change of [`Store::trouble`], until `told` says that nobody listens.
+    pub async fn follow_trouble(&self, mut told: impl AsyncFnMut(Option<String>) -> bool) {
+        let mut troubles = self.shared.troubles();
+        let mut last = None;
+        loop {
+            let now = troubles.borrow_and_update().first();
+            if now != last && !told(now.clone()).await {
+                return;
+            }
+            last = now;
+            if troubles.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Runs a job on the thread and waits for its answer.
     pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.asked(Order::Run, work).await
+    }
+
+    /// The same for a job that needs no item to be in the database yet.
+    pub(super) async fn ask_beside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Db) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.asked(Order::Beside, work).await
+    }
+
+    async fn asked<T: Send + 'static>(
+        &self,
+        order: fn(actor::Work) -> Order,
+        work: impl FnOnce(&mut Db) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (tell, answer) = oneshot::channel();
-        let order = Order::Run(Box::new(move |db| {
+        let order = order(Box::new(move |db| {
             // A caller that no longer waits still gets its work done.
             let _ = tell.send(work(db));
         }));
@@ -74,9 +107,10 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Runs a job on the thread when its turn comes; nobody waits for it. Takes microseconds.
+    /// Runs a job on the thread when its turn comes; nobody waits for it, and it needs no item to be in the database. Takes
+    /// microseconds.
     pub(super) fn send_soon(&self, work: impl FnOnce(&mut Db) + Send + 'static) {
-        match self.orders.try_send(Order::Run(Box::new(work))) {
+        match self.orders.try_send(Order::Beside(Box::new(work))) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(order)) => {
                 let orders = self.orders.clone();
@@ -92,14 +126,14 @@ impl Store {
 
     /// Makes a session; it is listed once it has an item. One that exists is left as it is.
     pub async fn create(&self, new: NewSession) -> Result<(), StoreError> {
-        self.ask(move |db| sessions::create(db, &new)).await
+        self.ask_beside(move |db| sessions::create(db, &new)).await
     }
 
     /// Appends items; they survive the program's death when this returns. Returns their ids: the given one where it is
     /// greater than the session's last, else the next free one. Usage in assistant items is added to the session's.
     pub async fn append(&self, session: &SessionId, items: Vec<Item>) -> Result<Vec<ItemId>, StoreError> {
         let session = session.clone();
-        self.ask(move |db| items::append(db, &session, &items)).await
+        self.ask_beside(move |db| pending::append(db, &session, &items)).await
     }
 
     /// The whole answer so far, while it streams. Never waits; the newest text is on disk within 0.3 s and is forgotten
@@ -206,7 +240,8 @@ impl Store {
         self.change("save the model", session, move |tx, key| {
             tx.execute("UPDATE sessions SET model = ?2 WHERE key = ?1", (key, model)).map(drop)
         })
-        .await
+        .await?;
+        self.follow_head(session).await
     }
 
     /// The folder that the session goes on in.
@@ -215,7 +250,8 @@ impl Store {
         self.change("save the folder", session, move |tx, key| {
             tx.execute("UPDATE sessions SET cwd = ?2 WHERE key = ?1", (key, cwd)).map(drop)
         })
-        .await
+        .await?;
+        self.follow_head(session).await
     }
 
     /// Keeps a named value of a session: grants, plan, effort. `Null` removes it.
@@ -244,6 +280,16 @@ impl Store {
         .await
     }
 
+    /// The journal says what the session's row says.
+    async fn follow_head(&self, session: &SessionId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.ask_beside(move |db| {
+            journal::follow_head(db, &session);
+            Ok(())
+        })
+        .await
+    }
+
     async fn change(
         &self,
         doing: &'static str,
@@ -251,7 +297,7 @@ impl Store {
         work: impl FnOnce(&rusqlite::Transaction<'_>, i64) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<(), StoreError> {
         let session = session.clone();
-        self.ask(move |db| sessions::change(db, doing, &session, work)).await
+        self.ask_beside(move |db| sessions::change(db, doing, &session, work)).await
     }
 
     /// The session that a person means: an id, its unique start or its last six digits, a title, or
@@ -321,7 +367,8 @@ impl Store {
 
     /// Does a job of the UI. `None`: done, nothing to tell.
     pub async fn job(&self, job: StoreJob) -> Option<StoreReply> {
-        match self.ask(move |db| Ok(jobs::run(db, job))).await {
+        let order = if jobs::is_beside(&job) { Order::Beside } else { Order::Run };
+        match self.asked(order, move |db| Ok(jobs::run(db, job))).await {
             Ok(reply) => reply,
             Err(error) => Some(StoreReply::Failed(error.to_string())),
         }
@@ -344,7 +391,7 @@ impl Store {
 
     /// What is saved now survives a power loss when this returns; for the end of a turn.
     pub async fn sync(&self) -> Result<(), StoreError> {
-        self.ask(|db| {
+        self.ask_beside(|db| {
             durability::sync(db);
             Ok(())
         })

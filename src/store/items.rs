@@ -4,40 +4,19 @@ use super::db::Db;
 use super::error::{StoreError, is_damage};
 use super::life::{self, Spent};
 use super::query::has_cjk;
-use super::{Page, journal, sessions};
+use super::{Page, sessions};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 
 /// Characters of the first prompt that lists show.
 const PREVIEW_CHARS: usize = 200;
 
-/// Appends items and returns the ids that they got. When the database can't take them they go to the journal; only when
-/// that fails too is there an error, and nothing was kept.
-pub(super) fn append(db: &mut Db, session: &SessionId, items: &[Item]) -> Result<Vec<ItemId>, StoreError> {
-    if db.journaled {
-        journal::take_in(db);
-    }
-    if ends_stream(items) {
-        super::live::forget_stream(db, session);
-    }
-    match db.write("save the item", |tx| append_in(tx, session, items)) {
-        Ok(ids) => {
-            db.unindexed = true;
-            if !db.journaled {
-                db.shared.set_trouble(None);
-            }
-            Ok(ids)
-        }
-        Err(error) => journal::keep(db, session, items, error),
-    }
-}
-
 /// Whether these items end the answer that streams: notes may come in the middle of it.
-fn ends_stream(items: &[Item]) -> bool {
+pub(super) fn ends_stream(items: &[Item]) -> bool {
     items.iter().any(|item| !matches!(item.body, Body::Summary(_) | Body::Note { .. }))
 }
 
-/// The same inside a transaction. A session that nobody created gets a row without folder and model.
+/// Appends items inside a transaction and returns the ids that they got. A session that nobody created gets a row without folder and model.
 pub(super) fn append_in(tx: &Transaction<'_>, session: &SessionId, items: &[Item]) -> rusqlite::Result<Vec<ItemId>> {
     let Some(first) = items.first() else { return Ok(Vec::new()) };
     let key = match sessions::key(tx, session)? {

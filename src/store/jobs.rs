@@ -11,6 +11,24 @@ const PREVIEW_ITEMS: usize = 20;
 /// Items of a preview that begin after a hit's.
 const AFTER_HIT: i64 = 6;
 
+/// Whether a job says nothing of items.
+pub(super) fn is_beside(job: &StoreJob) -> bool {
+    match job {
+        StoreJob::SaveDraft { .. }
+        | StoreJob::LoadDraft { .. }
+        | StoreJob::SaveQueue { .. }
+        | StoreJob::LoadQueue { .. }
+        | StoreJob::LoadHistory { .. }
+        | StoreJob::AddHistory(_)
+        | StoreJob::LoadUses
+        | StoreJob::SaveUse { .. } => true,
+        StoreJob::ListSessions { .. }
+        | StoreJob::Preview { .. }
+        | StoreJob::LoadOlder { .. }
+        | StoreJob::DeleteSession(_) => false,
+    }
+}
+
 /// Does a job; `None` when it is done and there is nothing to tell.
 pub(super) fn run(db: &mut Db, job: StoreJob) -> Option<StoreReply> {
     match answer(db, job) {

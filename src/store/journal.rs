@@ -1,96 +1,72 @@
-//! The spare: items that the database would not take stand in one file a session until it takes them again.
+//! The spare of the database: one file a session that records are only added to, each with its length and a checksum.
+//!
+//! An append is one write here, which the operating system keeps when the program is killed. The database takes the items a
+//! moment later, many in one transaction ([`pending`]); what it lacks after a kill comes from here ([`take_in`]). The
+//! database is the truth: what a journal says otherwise is not believed while the database can be read.
+
+pub(super) mod lines;
+mod marker;
+pub(super) mod pending;
+mod record;
+pub(super) mod take_in;
+
+pub(super) use record::{Head, Record};
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{NewSession, items, sessions};
+use super::{items, sessions};
 use crate::fs::remove;
 use crate::protocol::{Item, ItemId, SessionId};
-use rusqlite::OptionalExtension;
-use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use record::Packer;
+use rusqlite::Connection;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The folder in the home.
 pub(super) const FOLDER: &str = "journal";
+/// The ending of a journal.
+const ENDING: &str = ".journal";
+/// A session whose items are larger than this gets no journal of what it had before: reading it would take seconds.
+const SEEDED: i64 = 64 << 20;
+/// Names longer than this end in a hash of the session's id.
+const NAME: usize = 160;
 
-/// The ending of files with lines that could not be read; kept for the person, never taken in.
-const BAD: &str = "bad";
-
-/// One line of a journal: enough to make the session anew.
-#[derive(Serialize, Deserialize)]
-struct Entry {
-    session: String,
-    #[serde(default)]
-    cwd: String,
-    #[serde(default)]
-    model: String,
-    item: Item,
+/// What this process writes to journals.
+#[derive(Default)]
+pub(super) struct Journal {
+    packer: Packer,
+    buffer: Vec<u8>,
+    marker: marker::Marker,
+    /// Files that the disk itself may not have yet.
+    unsynced: BTreeSet<PathBuf>,
+    /// Streamed text as the journal has it.
+    streamed: HashMap<SessionId, super::actor::Streamed>,
+    /// Bytes written since the start.
+    pub written: u64,
 }
 
-/// Writes items to the journal because the database refused them with this error. Returns their ids; the error itself when
-/// the journal can't be written either.
-pub(super) fn keep(
-    db: &mut Db,
-    session: &SessionId,
-    items: &[Item],
-    error: StoreError,
-) -> Result<Vec<ItemId>, StoreError> {
-    if db.in_memory {
-        return Err(error);
-    }
-    let known = sessions::meta(&db.conn, session).ok().flatten().map(|(_, meta)| meta);
-    let (row, mut last) = known.map(|meta| (meta.row, meta.last_item.0)).unwrap_or_default();
-    let mut text = String::new();
-    let mut ids = Vec::with_capacity(items.len());
-    for item in items {
-        last = if item.id.0 > last { item.id.0 } else { last + 1 };
-        let item = Item { id: ItemId(last), ..item.clone() };
-        ids.push(item.id);
-        let entry = Entry { session: session.0.clone(), cwd: row.cwd.clone(), model: row.model.clone(), item };
-        let Ok(line) = serde_json::to_string(&entry) else { return Err(error) };
-        text.push_str(&line);
-        text.push('\n');
-    }
-    let path = path(&db.home, session);
-    if let Err(second) = write(&path, &text) {
-        tracing::warn!(%second, path = %path.display(), "the journal can't be written either");
-        db.shared.set_trouble(Some(error.to_string()));
-        return Err(error);
-    }
-    db.journaled = true;
-    db.shared.set_trouble(Some(format!("{error}; until then items go to {}", path.display())));
-    Ok(ids)
-}
-
-/// One write and one fsync: the lines are whole or missing, also on a disk that is full.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)?;
-    let length = file.metadata()?.len();
-    let mut last = [b'\n'];
-    if length > 0 {
-        file.read_exact_at(&mut last, length - 1)?;
-    }
-    // Half a line that a crash left must not spoil the next.
-    let glued = if last == [b'\n'] { "" } else { "\n" };
-    put(&file, format!("{glued}{text}").as_bytes()).inspect_err(|_| {
-        if let Err(error) = file.set_len(length) {
-            tracing::warn!(%error, path = %path.display(), "the journal contains a partial line");
-        }
-    })
-}
-
-fn put(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
-    file.write_all(bytes)?;
-    file.sync_data()
-}
-
-/// The journal of a session. Everything but letters, digits, `-` and `_` is written as `%` and two digits.
+/// The journal of a session.
 fn path(home: &Path, session: &SessionId) -> PathBuf {
+    home.join(FOLDER).join(name(session))
+}
+
+/// Everything but letters, digits, `-` and `_` is written as `%` and two digits.
+fn name(session: &SessionId) -> String {
+    let mut name = plain_name(session);
+    if name.len() > NAME {
+        name.truncate(NAME - 33);
+        // Half an escape at the cut means nothing to anybody.
+        name.push('-');
+        name.push_str(&super::hash(session.0.as_bytes())[..32]);
+    }
+    name.push_str(ENDING);
+    name
+}
+
+fn plain_name(session: &SessionId) -> String {
     let mut name = String::new();
     for byte in session.0.bytes() {
         if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
@@ -99,146 +75,218 @@ fn path(home: &Path, session: &SessionId) -> PathBuf {
             name.push_str(&format!("%{byte:02x}"));
         }
     }
-    home.join(FOLDER).join(format!("{name}.jsonl"))
+    name
 }
 
-/// Moves everything in the journal folder into the database; what it still refuses stays. Returns the items moved.
-pub(super) fn take_in(db: &mut Db) -> u64 {
-    if !db.journaled || db.in_memory {
-        return 0;
-    }
-    let Ok(entries) = fs::read_dir(db.home.join(FOLDER)) else {
-        db.journaled = false;
-        return 0;
-    };
-    let (mut moved, mut left) = (0, false);
-    for entry in entries.flatten() {
-        if entry.path().extension().is_some_and(|ending| ending == BAD) {
-            continue;
-        }
-        match take_file(db, &entry.path()) {
-            Ok(count) => moved += count,
-            Err(error) => {
-                left = true;
-                db.shared.set_trouble(Some(error.to_string()));
-            }
-        }
-    }
-    db.journaled = left;
-    if moved > 0 {
-        db.unindexed = true;
-    }
-    moved
-}
-
-fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
-    // The new name keeps a writer in another process from adding to a file that is about to go.
-    let mut claimed = path.as_os_str().to_owned();
-    claimed.push(format!(".{}", db.pid));
-    let claimed = PathBuf::from(claimed);
-    let bytes = match fs::rename(path, &claimed).and_then(|()| fs::read(&claimed)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(StoreError::file("read the journal", path, &error)),
-    };
-    let (mut entries, mut bad): (Vec<Entry>, Vec<u8>) = (Vec::new(), Vec::new());
-    for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-        match serde_json::from_slice(line) {
-            Ok(entry) => entries.push(entry),
-            Err(_) => {
-                bad.extend_from_slice(line);
-                bad.push(b'\n');
-            }
-        }
-    }
-    let moved = db.write("import the journal", |tx| {
-        let mut moved = 0;
-        for entry in entries {
-            moved += u64::from(place(tx, entry)?);
-        }
-        Ok(moved)
+/// Adds records to a session's journal in one write. The first write to a new file puts what the database has of the session
+/// before them.
+pub(super) fn append(db: &mut Db, session: &SessionId, records: &[Record]) -> Result<(), StoreError> {
+    let path = path(&db.home, session);
+    let done = add(db, session, &path, records, true).map(|()| {
+        db.journal.unsynced.insert(path.clone());
     });
-    match moved {
-        Ok(moved) => {
-            if !bad.is_empty() {
-                let kept = bad_name(path);
-                let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&kept);
-                file.and_then(|file| put(&file, &bad))
-                    .map_err(|error| StoreError::file("keep unreadable lines of the journal in", &kept, &error))?;
-                tracing::warn!(path = %kept.display(), "could not read some journal lines; they are kept there");
-            }
-            remove::file(remove::File::Journal, &db.home, &claimed)
-                .map_err(|error| StoreError::file("remove the journal", &claimed, &error.into()))?;
-            Ok(moved)
-        }
-        Err(error) => {
-            // Back under its name; when that fails the claimed name is taken in all the same next time.
-            let _ = fs::rename(&claimed, path);
-            Err(error)
+    done.map_err(|error| StoreError::file("write to the journal", &path, &error))
+}
+
+/// Begins the journal of a session that was imported. That it can't be written is told as trouble.
+pub(super) fn begin(db: &mut Db, new: &super::NewSession, items: &[Item]) {
+    if db.in_memory {
+        return;
+    }
+    let known = sessions::meta(&db.conn, &new.id).ok().flatten().map(|(_, meta)| head(&meta));
+    let head = known.unwrap_or_else(|| Head { id: new.id.0.clone(), ..Head::default() });
+    let records: Vec<Record> = std::iter::once(Record::Session(head)).chain(of_items(items)).collect();
+    let path = path(&db.home, &new.id);
+    // No fsync: there may be thousands of them, and where they came from they still are.
+    let done = add(db, &new.id, &path, &records, false);
+    let trouble = done.err().map(|error| StoreError::file("write to the journal", &path, &error).to_string());
+    db.shared.set_journal_trouble(trouble);
+}
+
+fn add(db: &mut Db, session: &SessionId, path: &Path, records: &[Record], with_what_was: bool) -> std::io::Result<()> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let journal = &mut db.journal;
+    journal.buffer.clear();
+    if length == 0 && with_what_was {
+        for record in seed(&db.conn, session).unwrap_or_default() {
+            journal.packer.put(&record, &mut journal.buffer)?;
         }
     }
-}
-
-fn bad_name(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{BAD}"));
-    PathBuf::from(name)
-}
-
-/// One journaled item: at its own number when that is free, else after the last. `false` when it is there already.
-fn place(tx: &rusqlite::Transaction<'_>, entry: Entry) -> rusqlite::Result<bool> {
-    let session = SessionId(entry.session);
-    let Some(key) = sessions::key(tx, &session)? else {
-        let mut new = NewSession::bare(session.clone(), entry.item.at);
-        (new.cwd, new.model) = (entry.cwd, entry.model);
-        sessions::insert(tx, &new)?;
-        return items::append_in(tx, &session, &[entry.item]).map(|_| true);
-    };
-    let sql = format!("SELECT {} FROM items WHERE session = ?1 AND id = ?2", items::COLUMNS);
-    let there = tx.prepare_cached(&sql)?.query_row((key, entry.item.id.0), |row| Ok(items::decode(row))).optional()?;
-    match there {
-        Some(Some(item)) if item == entry.item => return Ok(false),
-        Some(_) => {}
-        None => {
-            // An earlier number than the last: the counts follow as if it were appended, and then it moves to its place.
-            let wanted = entry.item.id;
-            let last: i64 = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
-            if wanted.0 > 0 && wanted.0 <= last {
-                let ids = items::append_in(tx, &session, &[entry.item])?;
-                for id in ids {
-                    tx.execute("UPDATE items SET id = ?3 WHERE session = ?1 AND id = ?2", (key, id.0, wanted.0))?;
-                }
-                tx.execute("UPDATE sessions SET last_item = ?2 WHERE key = ?1", (key, last))?;
-                return Ok(true);
-            }
-        }
+    for record in records {
+        journal.packer.put(record, &mut journal.buffer)?;
     }
-    items::append_in(tx, &session, &[entry.item]).map(|_| true)
-}
-
-/// Removes the journal of a deleted session.
-pub(super) fn forget(db: &Db, session: &SessionId) -> Result<(), StoreError> {
-    if !db.journaled {
+    if journal.buffer.is_empty() {
         return Ok(());
     }
-    let path = path(&db.home, session);
-    match remove::file(remove::File::Journal, &db.home, &path) {
-        Err(error) => Err(StoreError::file("remove the journal", &path, &error.into())),
-        Ok(_) => Ok(()),
+    journal.written += journal.marker.note(&db.home, (db.pid, db.born), session, length)?;
+    // Half a record that a full disk leaves is stepped over by whoever reads; another process may write behind it already.
+    (&file).write_all(&journal.buffer)?;
+    journal.written += journal.buffer.len() as u64;
+    // A seed or a picture must not keep its room for good.
+    journal.buffer.shrink_to(1 << 20);
+    Ok(())
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    match open() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = path.parent().unwrap_or(path);
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            open()
+        }
+        opened => opened,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn half_a_line_does_not_spoil_the_next() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("journal/s.jsonl");
-        write(&path, "one\n").unwrap();
-        fs::write(&path, "one\nhal").unwrap();
-        write(&path, "two\n").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "one\nhal\ntwo\n");
+/// What the database has of a session, as records.
+fn seed(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Record>> {
+    let Some((key, meta)) = sessions::meta(conn, session)? else {
+        return Ok(vec![Record::Session(Head { id: session.0.clone(), ..Head::default() })]);
+    };
+    let mut records = vec![Record::Session(head(&meta))];
+    let bytes: i64 =
+        conn.query_row("SELECT coalesce(sum(length(body)), 0) FROM items WHERE session = ?1", [key], |row| row.get(0))?;
+    if bytes > SEEDED {
+        tracing::info!(%session, bytes, "the journal of this session begins here");
+        return Ok(records);
     }
+    let sql = format!("SELECT {}, rewound FROM items WHERE session = ?1 ORDER BY id", items::COLUMNS);
+    let mut get = conn.prepare(&sql)?;
+    let mut rows = get.query([key])?;
+    let mut out: Option<(i64, ItemId, ItemId)> = None;
+    let mut rewinds = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(item) = items::decode(row) else { continue };
+        let rewound: i64 = row.get(4)?;
+        match &mut out {
+            Some((number, _, last)) if *number == rewound => *last = item.id,
+            _ => {
+                rewinds.extend(out.take());
+                out = (rewound != 0).then_some((rewound, item.id, item.id));
+            }
+        }
+        records.push(Record::Item(item));
+    }
+    rewinds.extend(out);
+    records.extend(rewinds.into_iter().map(|(number, first, last)| Record::Rewind { number, first, last }));
+    Ok(records)
+}
+
+fn head(meta: &super::SessionMeta) -> Head {
+    let row = &meta.row;
+    Head {
+        id: row.id.clone(),
+        title: row.title.clone(),
+        source: meta.source.clone(),
+        cwd: row.cwd.clone(),
+        model: row.model.clone(),
+        started_at: row.started_at,
+    }
+}
+
+/// What the journal of a session holds.
+#[cfg(test)]
+pub(super) fn records(home: &Path, session: &SessionId) -> Vec<Record> {
+    record::read(&std::fs::read(path(home, session)).unwrap_or_default()).records
+}
+
+/// Items as records.
+pub(super) fn of_items(items: &[Item]) -> Vec<Record> {
+    items.iter().cloned().map(Record::Item).collect()
+}
+
+/// Puts what the database has taken already into the journal, too. That it can't be written is told as trouble: the session
+/// itself is saved.
+pub(super) fn follow(db: &mut Db, session: &SessionId, records: &[Record]) {
+    if db.in_memory {
+        return;
+    }
+    let done = append(db, session, records);
+    db.shared.set_journal_trouble(done.err().map(|error| error.to_string()));
+}
+
+/// Writes down what a session is now, when it has a journal.
+pub(super) fn follow_head(db: &mut Db, session: &SessionId) {
+    if db.in_memory || !path(&db.home, session).exists() {
+        return;
+    }
+    if let Ok(Some((_, meta))) = sessions::meta(&db.conn, session) {
+        follow(db, session, &[Record::Session(head(&meta))]);
+    }
+}
+
+/// Keeps streamed text: what is new of it. `false`: it can't be written.
+pub(super) fn stream(db: &mut Db, session: &SessionId, text: super::actor::Streamed, at: i64) -> bool {
+    if db.in_memory {
+        return false;
+    }
+    let before = db.journal.streamed.remove(session).filter(|before| before.turn == text.turn).unwrap_or_default();
+    let keep = [common(&before.text, &text.text), common(&before.reasoning, &text.reasoning)];
+    let record = Record::Stream {
+        turn: text.turn,
+        at,
+        keep,
+        text: text.text[keep[0]..].to_owned(),
+        reasoning: text.reasoning[keep[1]..].to_owned(),
+    };
+    match append(db, session, &[record]) {
+        Ok(()) => {
+            db.journal.streamed.insert(session.clone(), text);
+            true
+        }
+        Err(error) => {
+            tracing::warn!(%error, "streamed text goes to the database");
+            false
+        }
+    }
+}
+
+/// Bytes that both begin with, up to the start of a character.
+fn common(one: &str, two: &str) -> usize {
+    let same = one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b).count();
+    (0..=same).rev().find(|at| two.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// Forgets that text streams in a session: its item is there, or it is no longer wanted.
+pub(super) fn unstream(db: &mut Db, session: &SessionId) {
+    db.journal.streamed.remove(session);
+}
+
+/// The streamed text that only the journal has, of one session or of all.
+pub(super) fn take_streams(db: &mut Db, session: Option<&SessionId>) -> HashMap<SessionId, super::actor::Streamed> {
+    match session {
+        Some(session) => db.journal.streamed.remove_entry(session).into_iter().collect(),
+        None => std::mem::take(&mut db.journal.streamed),
+    }
+}
+
+/// What the journals got survives a power loss when this returns.
+pub(super) fn sync(db: &mut Db) -> Result<(), StoreError> {
+    for path in std::mem::take(&mut db.journal.unsynced) {
+        match File::open(&path).and_then(|file| file.sync_data()) {
+            // Its session was deleted.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::file("write to the disk", &path, &error)),
+            Ok(()) => {}
+        }
+    }
+    db.journal.marker.sync().map_err(|error| StoreError::file("write to the disk", &db.home.join(FOLDER), &error))
+}
+
+/// Says that the database has all that this process wrote.
+pub(super) fn leave(db: &mut Db) {
+    db.journal.marker.remove(&db.home);
+}
+
+/// Removes the journal of a session that is deleted.
+pub(super) fn forget(home: &Path, session: &SessionId) -> Result<(), StoreError> {
+    for path in [path(home, session), lines::path(home, session)] {
+        match remove::file(remove::File::Journal, home, &path) {
+            Err(error) => return Err(StoreError::file("remove the journal", &path, &error.into())),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
 }

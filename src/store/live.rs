@@ -1,8 +1,9 @@
 //! What holds only while a program works in a session: the streamed text, and who is at it.
 
+use super::actor::Streamed;
 use super::db::{Db, birth};
 use crate::protocol::{AssistantBody, Body, Item, SessionId};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 /// Writes the newest streamed text of every session that has some.
 pub(super) fn write_streams(db: &mut Db) {
@@ -11,23 +12,54 @@ pub(super) fn write_streams(db: &mut Db) {
         return;
     }
     let at = super::now();
+    let refused = streams.into_iter().filter_map(|(session, part)| {
+        let kept = part.clone();
+        (!super::journal::stream(db, &session, part, at)).then_some((session, kept))
+    });
+    let refused: Vec<_> = refused.collect();
+    put_partials(db, refused, at);
+}
+
+/// Puts the streamed text that only the journal has into the database: of one session that is opened again, or of all when
+/// the program ends.
+pub(super) fn settle_streams(db: &mut Db, session: Option<&SessionId>) {
+    write_streams(db);
+    let streams = super::journal::take_streams(db, session).into_iter().collect();
+    put_partials(db, streams, super::now());
+}
+
+fn put_partials(db: &mut Db, streams: Vec<(SessionId, Streamed)>, at: i64) {
+    if streams.is_empty() {
+        return;
+    }
     let written = db.write("save the answer so far", |tx| {
-        let mut put = tx.prepare_cached(
-            "INSERT INTO partials (session, turn, at, text, reasoning)
-             SELECT key, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
-             ON CONFLICT (session) DO UPDATE SET turn = excluded.turn, at = excluded.at, text = excluded.text,
-               reasoning = excluded.reasoning",
-        )?;
-        for (session, part) in &streams {
-            put.execute((&session.0, part.turn, at, &part.text, &part.reasoning))?;
-        }
-        Ok(())
+        streams
+            .iter()
+            .try_for_each(|(session, part)| put_partial(tx, session, part.turn, at, &part.text, &part.reasoning))
     });
     if let Err(error) = written {
         // The item itself is still to come and goes through the journal when it must.
         tracing::warn!(%error, "streamed text is not saved");
         db.shared.set_trouble(Some(error.to_string()));
     }
+}
+
+/// Keeps the streamed text of a session in place of what it had.
+pub(super) fn put_partial(
+    tx: &Transaction<'_>,
+    session: &SessionId,
+    turn: u32,
+    at: i64,
+    text: &str,
+    reasoning: &str,
+) -> rusqlite::Result<()> {
+    let mut put = tx.prepare_cached(
+        "INSERT INTO partials (session, turn, at, text, reasoning)
+         SELECT key, ?2, ?3, ?4, ?5 FROM sessions WHERE id = ?1
+         ON CONFLICT (session) DO UPDATE SET turn = excluded.turn, at = excluded.at, text = excluded.text,
+           reasoning = excluded.reasoning",
+    )?;
+    put.execute((&session.0, turn, at, text, reasoning)).map(drop)
 }
 
 /// The streamed text that a session was left with.
@@ -46,6 +78,13 @@ pub(super) fn other(conn: &Connection, session: i64, me: i64) -> rusqlite::Resul
     let row: Option<(i64, i64)> = get.query_row([session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     // The same process has one store; a row of its own is left from an earlier one.
     Ok(row.filter(|(pid, born)| *pid != me && birth(*pid) == Some(*born)).map(|(pid, _)| pid))
+}
+
+/// Whether this process works in the session, as far as is written down.
+pub(super) fn is_mine(conn: &Connection, session: &SessionId, pid: i64, born: i64) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM live WHERE session = (SELECT key FROM sessions WHERE id = ?1)
+               AND pid = ?2 AND born = ?3)";
+    conn.prepare_cached(sql)?.query_row((&session.0, pid, born), |row| row.get(0))
 }
 
 /// Says that this process works in the session.
@@ -73,6 +112,7 @@ pub(super) fn leave(db: &mut Db) {
 }
 
 /// Forgets streamed text that is not on disk yet.
-pub(super) fn forget_stream(db: &Db, session: &SessionId) {
+pub(super) fn forget_stream(db: &mut Db, session: &SessionId) {
     db.shared.unstream(session);
+    super::journal::unstream(db, session);
 }

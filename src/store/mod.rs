@@ -127,8 +127,6 @@ pub struct Opening {
     pub more: bool,
     /// Rows of this page that could not be read or understood.
     pub skipped: u64,
-    /// Text and reasoning that stream in another process now; what this process left behind is an item already.
-    pub partial: Option<(String, String)>,
     /// The system prompt as it was assembled once.
     pub prompt: Option<String>,
     /// Grants, plan, effort: what `set_meta` kept.
@@ -327,6 +325,8 @@ pub enum StoreReply {
     },
     /// Something failed; the text names the file and the remedy.
     Failed(String),
+    /// What can't be saved now and what to do, in words; `None`: everything can be again.
+    Saving(Option<String>),
     /// The store was opened; a warning when it stands under another name or was repaired.
     Opened {
         path: String,

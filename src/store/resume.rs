@@ -16,18 +16,19 @@ const INTERRUPTED_NOTE: &str = "the program exited during this turn";
 ///
 /// Of tools with these names the audit log keeps only what was asked about: a call of theirs that was cut off is no row.
 pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize, readers: &[String]) -> Result<Opening, StoreError> {
-    live::write_streams(db);
-    if db.journaled {
-        super::journal::take_in(db);
-    }
+    live::settle_streams(db, Some(session));
+    super::journal::take_in::of_session(db, session);
+    db.pending.forget_known();
     let (pid, born) = (db.pid, db.born);
+    let mut ended: Vec<Item> = Vec::new();
     let opened = db.write("open the session", |tx| {
         let Some(key) = sessions::key(tx, session)? else { return Ok(None) };
         let other = live::other(tx, key, pid)?;
         if other.is_none() {
             let ends = loose_ends(tx, key)?;
             log_loose_ends(tx, session, key, readers)?;
-            items::append_in(tx, session, &ends)?;
+            let ids = items::append_in(tx, session, &ends)?;
+            ended = ends.into_iter().zip(ids).map(|(item, id)| Item { id, ..item }).collect();
             tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
             live::enter(tx, key, pid, born)?;
         }
@@ -36,6 +37,9 @@ pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize, readers: &[St
     let opening = match opened {
         Ok(opening) => {
             db.unindexed = true;
+            if !ended.is_empty() {
+                super::journal::follow(db, session, &super::journal::of_items(&ended));
+            }
             opening
         }
         Err(error) => {
@@ -49,7 +53,6 @@ pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize, readers: &[St
                         item
                     }));
                     opening.meta.last_item = ItemId(last);
-                    opening.partial = None;
                 }
                 Ok(Some(opening))
             })?;
@@ -68,16 +71,11 @@ fn read(
 ) -> rusqlite::Result<Option<Opening>> {
     let Some((key, meta)) = sessions::meta(conn, session)? else { return Ok(None) };
     let page = items::page(conn, key, ItemId(i64::MAX), limit)?;
-    let partial = live::partial(conn, key)?.and_then(|item| match item.body {
-        Body::Assistant(body) => Some((body.text, body.reasoning)),
-        Body::User { .. } | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
-    });
     Ok(Some(Opening {
         meta,
         items: page.items,
         more: page.more,
         skipped: page.skipped,
-        partial,
         prompt: prompt(conn, key)?,
         values: values(conn, key)?,
         live_elsewhere,

@@ -4,6 +4,7 @@
 use super::db::Db;
 use super::error::StoreError;
 use super::items::{self, COLUMNS};
+use super::journal::{self, Record};
 use super::{Store, sessions};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
@@ -210,12 +211,13 @@ pub(super) fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> 
     Ok(keys)
 }
 
-fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<bool> {
+/// What the journal is told of it; `None` inside: the conversation stays. `None`: there is no such prompt.
+fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<Option<Option<Record>>> {
     let turn = match wanted.command {
         Some(_) => 0,
         None => match turn_of(tx, key, wanted.item)? {
             Some(turn) => turn,
-            None => return Ok(false),
+            None => return Ok(None),
         },
     };
     tx.execute(
@@ -245,8 +247,10 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<b
         // Before a compression there is no summary: the model reads from the start again.
         tx.execute("UPDATE sessions SET context_from = 1 WHERE key = ?1 AND context_from >= ?2", (key, wanted.item.0))?;
         tx.execute("DELETE FROM partials WHERE session = ?1", [key])?;
+        let last = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
+        return Ok(Some(Some(Record::Rewind { number, first: wanted.item, last: ItemId(last) })));
     }
-    Ok(true)
+    Ok(Some(None))
 }
 
 fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> {
@@ -279,7 +283,7 @@ fn rewound_files(conn: &Connection, number: i64) -> rusqlite::Result<Vec<Rewound
     files.collect()
 }
 
-fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
+pub(super) fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     tx.execute(
         "UPDATE sessions SET context_from = (SELECT context_from FROM rewinds WHERE key = ?2 AND session = ?1)
          WHERE key = ?1 AND EXISTS (SELECT 1 FROM rewinds WHERE key = ?2 AND session = ?1 AND conversation)",
@@ -302,12 +306,9 @@ pub(super) fn read<T>(
     found.ok_or_else(|| sessions::missing(session))
 }
 
-/// Items in the journal would come back later as if nothing had happened: they go into the database first.
+/// Items that only the journal has would come back later as if nothing had happened: they go into the database first.
 pub(super) fn settled(db: &mut Db) -> Result<(), StoreError> {
-    if db.journaled {
-        super::journal::take_in(db);
-    }
-    if !db.journaled {
+    if super::journal::pending::flush(db) {
         return Ok(());
     }
     Err(StoreError::File {
@@ -322,13 +323,15 @@ impl Store {
     /// Writes down changes of files before they are made; returns their keys.
     pub async fn record_changes(&self, session: &SessionId, changes: Vec<FileChange>) -> Result<Vec<i64>, StoreError> {
         let session = session.clone();
-        self.ask(move |db| sessions::change(db, "save the file history", &session, |tx, key| record(tx, key, &changes)))
-            .await
+        self.ask_beside(move |db| {
+            sessions::change(db, "save the file history", &session, |tx, key| record(tx, key, &changes))
+        })
+        .await
     }
 
     /// Forgets changes that did not happen after all.
     pub async fn forget_changes(&self, keys: Vec<i64>) -> Result<(), StoreError> {
-        self.ask(move |db| {
+        self.ask_beside(move |db| {
             db.write("save the file history", |tx| {
                 let mut forget = tx.prepare_cached("DELETE FROM changes WHERE key = ?1")?;
                 keys.iter().try_for_each(|key| forget.execute([key]).map(drop))
@@ -342,7 +345,7 @@ impl Store {
         if moved.is_empty() {
             return Ok(());
         }
-        self.ask(move |db| {
+        self.ask_beside(move |db| {
             db.write("save the file history", |tx| {
                 let mut settle = tx.prepare_cached("UPDATE changes SET after = ?2 WHERE key = ?1")?;
                 moved.iter().try_for_each(|(key, after)| settle.execute((key, after)).map(drop))
@@ -383,7 +386,11 @@ impl Store {
         self.ask(move |db| {
             settled(db)?;
             super::live::forget_stream(db, &session);
-            sessions::change(db, "rewind the session", &session, |tx, key| rewind(tx, key, &wanted))
+            let done = sessions::change(db, "rewind the session", &session, |tx, key| rewind(tx, key, &wanted))?;
+            if let Some(Some(record)) = &done {
+                journal::follow(db, &session, std::slice::from_ref(record));
+            }
+            Ok(done.is_some())
         })
         .await
     }
@@ -399,7 +406,9 @@ impl Store {
         let session = session.clone();
         self.ask(move |db| {
             settled(db)?;
-            sessions::change(db, "redo", &session, |tx, row| redo(tx, row, key))
+            sessions::change(db, "redo", &session, |tx, row| redo(tx, row, key))?;
+            journal::follow(db, &session, &[Record::Redo { number: key }]);
+            Ok(())
         })
         .await
     }

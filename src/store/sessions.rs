@@ -48,6 +48,7 @@ pub(super) fn insert(tx: &Transaction<'_>, new: &NewSession) -> rusqlite::Result
 /// Makes the session if it is not there and says that this process works in it.
 pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
     let (pid, born) = (db.pid, db.born);
+    db.pending.forget_known();
     db.write("start a session", |tx| {
         tx.prepare_cached(
             "DELETE FROM sessions WHERE item_count = 0 AND started_at < ?1
@@ -79,11 +80,13 @@ pub(super) fn missing(session: &SessionId) -> StoreError {
 /// Sets or clears the title; returns it as it was kept.
 pub(super) fn set_title(db: &mut Db, session: &SessionId, wanted: &str) -> Result<Option<String>, StoreError> {
     let clean = title::sanitize_title(wanted);
-    change(db, "save the title", session, |tx, key| {
+    let name = change(db, "save the title", session, |tx, key| {
         let name = clean.map(|clean| title::unique(tx, key, &clean)).transpose()?;
         tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, &name))?;
         Ok(name)
-    })
+    })?;
+    super::journal::follow_head(db, session);
+    Ok(name)
 }
 
 pub(super) fn add_usage(conn: &Connection, key: i64, usage: &Usage) -> rusqlite::Result<()> {
@@ -208,7 +211,10 @@ pub(super) fn like_escaped(text: &str) -> String {
 
 /// Deletes a session with all that belongs to it; `false` when there was none. One that another process works in stays.
 pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreError> {
-    let me = db.pid;
+    let (me, home) = (db.pid, db.home.clone());
+    let in_memory = db.in_memory;
+    db.pending.forget_known();
+    let mut forgotten = Ok(());
     let gone = db.write("delete the session", |tx| {
         let Some(key) = key(tx, session)? else { return Ok(Ok(false)) };
         if let Some(pid) = super::live::other(tx, key, me)? {
@@ -220,9 +226,12 @@ pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreErro
         }
         tx.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
         index::clamp(tx)?;
+        // Before the commit: a journal that outlives its session would bring it back. The other way round it is written anew.
+        if !in_memory {
+            forgotten = super::journal::forget(&home, session);
+        }
         Ok(Ok(true))
     })??;
     super::live::forget_stream(db, session);
-    super::journal::forget(db, session)?;
-    Ok(gone)
+    forgotten.map(|()| gone)
 }

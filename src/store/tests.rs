@@ -2,6 +2,7 @@
 
 mod files;
 mod finding;
+mod journals;
 mod life;
 mod resuming;
 mod rewinding;

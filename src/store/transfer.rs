@@ -2,7 +2,7 @@
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{Imported, NewSession, items, sessions, title};
+use super::{Imported, NewSession, items, journal, sessions, title};
 use crate::protocol::{Body, Item, ItemId, SessionId};
 use rusqlite::Transaction;
 use serde_json::Value;
@@ -28,25 +28,38 @@ pub struct Incoming {
 pub(super) fn import(db: &mut Db, sessions: &[Incoming]) -> Result<Vec<Imported>, StoreError> {
     let mut outcomes = Vec::with_capacity(sessions.len());
     for batch in sessions.chunks(BATCH) {
-        outcomes.extend(db.write("import sessions", |tx| {
+        let done = db.write("import sessions", |tx| {
             batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()
-        })?);
+        })?;
+        for (Incoming { new, .. }, (outcome, added)) in batch.iter().zip(&done) {
+            match outcome {
+                Imported::New(_) => journal::begin(db, new, added),
+                Imported::Extended(_) => journal::follow(db, &new.id, &journal::of_items(added)),
+                Imported::Same | Imported::Differs => {}
+            }
+        }
+        outcomes.extend(done.into_iter().map(|(outcome, _)| outcome));
     }
     db.unindexed = true;
     Ok(outcomes)
 }
 
-fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<Imported> {
+/// With the items that were added, under their numbers.
+fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<(Imported, Vec<Item>)> {
     let Incoming { new, items, title: name, facts } = incoming;
+    let added = |items: &[Item]| -> rusqlite::Result<Vec<Item>> {
+        let ids = items::append_in(tx, &new.id, items)?;
+        Ok(items.iter().zip(ids).map(|(item, id)| Item { id, ..item.clone() }).collect())
+    };
     let Some(key) = sessions::key(tx, &new.id)? else {
         let key = sessions::insert(tx, new)?;
-        items::append_in(tx, &new.id, items)?;
+        let items = added(items)?;
         if let Some(clean) = name.as_deref().and_then(title::sanitize_title) {
             let name = title::unique(tx, key, &clean)?;
             tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, name))?;
         }
         keep(tx, key, facts)?;
-        return Ok(Imported::New(items.len()));
+        return Ok((Imported::New(items.len()), items));
     };
     let is_compared = |item: &&Item| !matches!(item.body, Body::Summary(_) | Body::Note { .. });
     let page = items::from(tx, key, ItemId(0))?.items;
@@ -54,10 +67,10 @@ fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<Import
     let coming: Vec<&Item> = items.iter().filter(is_compared).collect();
     let same = there.iter().zip(&coming).take_while(|(old, new)| is_same(&old.body, &new.body)).count();
     if same < coming.len() && same < there.len() {
-        return Ok(Imported::Differs);
+        return Ok((Imported::Differs, Vec::new()));
     }
     keep(tx, key, facts.get(..1).unwrap_or_default())?;
-    let Some(first) = coming.get(same) else { return Ok(Imported::Same) };
+    let Some(first) = coming.get(same) else { return Ok((Imported::Same, Vec::new())) };
     // Entries have other numbers here where something stands between them.
     let mut numbers: BTreeMap<ItemId, ItemId> = coming.iter().zip(&there).map(|(new, old)| (new.id, old.id)).collect();
     let last: i64 = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
@@ -72,8 +85,7 @@ fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<Import
             (summary.from, summary.to) = (here(summary.from), here(summary.to));
         }
     }
-    items::append_in(tx, &new.id, &more)?;
-    Ok(Imported::Extended(more.len()))
+    Ok((Imported::Extended(more.len()), added(&more)?))
 }
 
 fn keep(tx: &Transaction<'_>, key: i64, facts: &[(String, Value)]) -> rusqlite::Result<()> {

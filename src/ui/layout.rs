@@ -28,6 +28,7 @@ pub enum Mode {
 pub struct Places {
     pub title: Rect,
     pub strip: Rect,
+    pub banner: Rect,
     pub conversation: Rect,
     pub terminal: Option<Rect>,
     pub queue: Rect,
@@ -87,6 +88,11 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     if mode == Mode::Medium {
         places.strip = Rect { y: top, height: 1, ..area };
         top += 1;
+    }
+    let rows = super::banner::height(model, area.width);
+    if rows > 0 {
+        places.banner = Rect { y: top, height: rows, ..area };
+        top += rows;
     }
     if area.height >= 28 {
         top += 1;

@@ -1,5 +1,6 @@
 //! The view: what the screen shows for a state. It changes only its cache, and returns a layout that says what is where.
 
+mod banner;
 mod cache;
 mod cells;
 mod chrome;
@@ -76,6 +77,7 @@ fn screen(
     layout.docked = docked;
     chrome::title(model, paint, places.title, layout);
     chrome::strip(model, paint, places.strip);
+    banner::draw(model, paint, places.banner);
     let mut cursor = None;
     if !places.conversation.is_empty() {
         layout.panes.push((crate::app::model::Pane::Conversation, to_area(places.conversation)));

@@ -3,7 +3,7 @@
 use crate::protocol::{ItemId, SessionId};
 use crate::store::error::StoreError;
 use crate::store::rewind::{read, settled};
-use crate::store::{SessionRow, Store, sanitize_title, sessions, title};
+use crate::store::{SessionRow, Store, journal, sanitize_title, sessions, title};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 /// Sessions of a tree, and forks of forks, that are looked at.
@@ -132,6 +132,9 @@ impl Store {
             let work = |tx: &Transaction<'_>, key| fork(tx, key, &new, until, crate::store::now());
             let title = sessions::change(db, "fork the session", &session, work);
             db.unindexed = true;
+            if title.is_ok() {
+                journal::follow(db, &new, &[]);
+            }
             title
         })
         .await

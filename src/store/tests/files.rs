@@ -35,7 +35,7 @@ fn a_new_home_is_private_and_the_file_is_ours_from_its_header_on() {
         store.sync().await.expect("synced");
         store.close().await;
     });
-    assert_eq!(lines(&home), ["state.db"]);
+    assert_eq!(lines(&home), ["journal", "state.db"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_state_db_of_another_program_is_not_touched() {
     let after =
         (fs::read(&theirs).expect("reads"), fs::metadata(&theirs).expect("is there").modified().expect("a time"));
     assert!(before == after, "the file was touched");
-    assert_eq!(lines(home.path()), ["hermes.db", "state.db"]);
+    assert_eq!(lines(home.path()), ["hermes.db", "journal", "state.db"]);
     run(async {
         let again = Store::spawn(home.path());
         assert_eq!(again.latest(None).await.expect("looks"), Some(id("a")));
@@ -133,7 +133,8 @@ fn a_damaged_database_is_kept_and_a_new_one_stands_beside_it() {
             last.opened().await,
             Opened { path: home.path().join("state.db").display().to_string(), warning: None }
         );
-        assert_eq!(last.list("", None, 9).await.expect("lists").len(), 2);
+        // Those of the damaged file come from its journals.
+        assert_eq!(last.list("", None, 99).await.expect("lists").len(), 42);
         assert_eq!(last.search("hello", None, 9).await.expect("searches").rows.len(), 2);
     });
 }
@@ -143,6 +144,8 @@ fn a_repair_saves_what_is_readable() {
     let home = home();
     // Past the pages of the tables themselves.
     damaged(home.path(), 72, 3);
+    // The database alone, as older versions left it.
+    fs::remove_dir_all(home.path().join("journal")).expect("removed");
     run(async {
         let store = Store::spawn(home.path());
         let repaired = store.repair().await.expect("repairs");
@@ -213,7 +216,7 @@ fn a_read_only_database_is_shown_from_memory() {
         let conn = super::super::open::memory(&path, &mut notes).expect("memory");
         let count: i64 = conn.query_row("SELECT count(*) FROM items", [], |row| row.get(0)).expect("counts");
         assert_eq!((count, notes), (1, Vec::new()));
-        assert_eq!(lines(home.path()), ["state.db"]);
+        assert_eq!(lines(home.path()), ["journal", "state.db"]);
     });
 }
 
@@ -230,17 +233,19 @@ fn what_the_database_refuses_goes_to_the_journal_and_comes_back_in_order() {
         let big = "x".repeat(100_000);
         let ids = store.append(&id("a/../b"), vec![item(2, user(&big))]).await.expect("in the journal");
         assert_eq!(ids, [ItemId(2)]);
+        // The first read finds out.
+        store.stats().await.expect("counts");
         let trouble = store.trouble().expect("told");
         assert!(trouble.contains("full") && trouble.contains("state.db") && trouble.contains("journal"), "{trouble}");
         let journal = home.path().join("journal");
-        assert_eq!((mode(&journal), lines(&journal).len()), (0o700, 1));
-        assert_eq!(mode(&journal.join(&lines(&journal)[0])), 0o600);
+        assert_eq!((mode(&journal), lines(&journal)), (0o700, vec!["a%2f%2e%2e%2fb.journal".into(), "open".into()]));
+        assert_eq!((mode(&journal.join("open")), mode(&journal.join("a%2f%2e%2e%2fb.journal"))), (0o700, 0o600));
         let again = Store::spawn(home.path());
         let opening = again.open_session(&id("a/../b"), 10, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user one".to_owned(), format!("user {big}")]);
-        assert_eq!(lines(&journal), Vec::<String>::new());
         store.sql("PRAGMA max_page_count = 100000").await;
         store.append(&id("a/../b"), vec![item(3, user("three"))]).await.expect("kept");
+        assert_eq!(store.whole(&id("a/../b")).await.expect("reads").items.len(), 3);
         assert_eq!(store.trouble(), None);
         assert_eq!(store.whole(&id("a/../b")).await.expect("reads").items.len(), 3);
     });
@@ -254,13 +259,12 @@ fn lines_of_a_journal_that_cannot_be_read_are_kept() {
         store.create(new("a", "/src")).await.expect("created");
         store.append(&id("a"), vec![item(1, user("one"))]).await.expect("kept");
         let journal = home.path().join("journal");
-        fs::create_dir(&journal).expect("made");
         fs::write(journal.join("a.jsonl"), b"{\"session\": \"a\", ha\xff\n").expect("written");
         for _ in 0..2 {
             let store = Store::spawn(home.path());
             store.open_session(&id("a"), 10, Vec::new()).await.expect("opens");
             assert_eq!(store.trouble(), None);
-            assert_eq!(lines(&journal), ["a.jsonl.bad"]);
+            assert_eq!(lines(&journal), ["a.journal", "a.jsonl.bad", "open"]);
         }
         assert_eq!(fs::read(journal.join("a.jsonl.bad")).expect("reads"), b"{\"session\": \"a\", ha\xff\n");
     });
@@ -272,6 +276,7 @@ fn when_the_journal_fails_too_the_error_names_file_and_remedy() {
     run(async {
         let store = Store::spawn(home.path());
         keep_one(&store, "a").await;
+        fs::remove_dir_all(home.path().join("journal")).expect("removed");
         fs::write(home.path().join("journal"), "in the way").expect("written");
         store.sql("PRAGMA max_page_count = 1").await;
         let error = store.append(&id("a"), vec![item(2, user(&"x".repeat(100_000)))]).await.expect_err("full");
@@ -291,7 +296,6 @@ fn a_journaled_item_takes_its_own_place() {
             store.append(&id("a"), vec![item(n, user(&format!("{n}")))]).await.expect("kept");
         }
         store.close().await;
-        fs::create_dir(home.path().join("journal")).expect("made");
         let entry = |session: &str, n: i64| {
             let item = serde_json::to_value(item(n, user(&format!("{n}")))).expect("json");
             format!("{}\n", serde_json::json!({"session": session, "cwd": "/q", "item": item}))

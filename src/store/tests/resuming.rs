@@ -1,6 +1,7 @@
 //! Items are kept as they come, and every session opens again.
 
 use super::super::audit::{AuditBy, Wanted};
+use super::super::journal::Record;
 use super::*;
 
 #[test]
@@ -67,15 +68,13 @@ fn streamed_text_becomes_an_item_when_the_program_dies() {
         }
         let look = Store::spawn(home.path());
         until("the stream is on disk", async || {
-            let partial = look.read_partial("one").await;
-            partial.is_some_and(|(text, reasoning)| text == "Once upon a" && reasoning == "thinking")
+            streamed(home.path()).is_some_and(|(text, reasoning)| text == "Once upon a" && reasoning == "thinking")
         })
         .await;
         let opening = look.open_session(&id("one"), 100, Vec::new()).await.expect("opens");
         assert_eq!(words(&opening.items), ["user tell me", "assistant Once upon a", "note Interrupted"]);
         let Body::Assistant(body) = &opening.items[1].body else { panic!("an answer") };
         assert_eq!((body.stop.clone(), body.reasoning.as_str()), (StopReason::Cancelled, "thinking"));
-        assert_eq!(opening.partial, None);
     });
 }
 
@@ -86,10 +85,9 @@ fn a_finished_answer_leaves_no_streamed_text_behind() {
         let store = Store::spawn(home.path());
         store.append(&id("one"), vec![item(1, user("tell me"))]).await.expect("kept");
         store.streamed(&id("one"), 1, "half", "");
-        until("the stream is on disk", async || store.read_partial("one").await.is_some()).await;
+        until("the stream is on disk", async || streamed(home.path()).is_some()).await;
         let note = Body::Note { kind: NoteKind::Info, text: "meanwhile".to_owned() };
         store.append(&id("one"), vec![item(2, note)]).await.expect("kept");
-        assert!(store.read_partial("one").await.is_some(), "a note comes in the middle");
         store.streamed(&id("one"), 1, "half and more", "");
         store.append(&id("one"), vec![item(3, assistant("whole", &[]))]).await.expect("kept");
         store.close().await;
@@ -262,17 +260,24 @@ fn a_program_that_is_killed_loses_nothing_it_was_told_is_kept() {
     });
 }
 
-impl Store {
-    /// The streamed text on disk.
-    async fn read_partial(&self, session: &str) -> Option<(String, String)> {
-        let session = session.to_owned();
-        let read = move |db: &mut super::super::db::Db| {
-            let sql = "SELECT text, reasoning FROM partials JOIN sessions ON key = session WHERE id = ?1";
-            Ok(db.conn.query_row(sql, [session], |row| Ok((row.get(0)?, row.get(1)?))).ok())
-        };
-        self.ask(read).await.expect("reads")
+/// The streamed text of session `one` in the journal.
+fn streamed(home: &Path) -> Option<(String, String)> {
+    let mut found: Option<(String, String)> = None;
+    for record in super::super::journal::records(home, &id("one")) {
+        match record {
+            Record::Stream { keep, text, reasoning, .. } => {
+                let (mut old, mut thought) = found.take().unwrap_or_default();
+                (old.truncate(keep[0]), thought.truncate(keep[1]));
+                found = Some((old + &text, thought + &reasoning));
+            }
+            Record::Item(item) if !matches!(item.body, Body::Note { .. }) => found = None,
+            _ => {}
+        }
     }
+    found
+}
 
+impl Store {
     /// Changes the database behind the store's back.
     pub(super) async fn sql(&self, sql: &str) {
         let sql = sql.to_owned();

@@ -1,0 +1,119 @@
+//! Which journals a process writes to, and where it began: `journal/open/PID.BORN.NUMBER`, a line a session. A program that
+//! ends in order removes its marker when the database has everything; one that is left behind says what must be looked at.
+
+use super::{FOLDER, name};
+use crate::fs::remove;
+use crate::protocol::SessionId;
+use crate::store::db::birth;
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder in that of the journals.
+const OPEN: &str = "open";
+
+/// The marker of this process.
+#[derive(Default)]
+pub(super) struct Marker {
+    file: Option<(File, PathBuf)>,
+    noted: HashMap<SessionId, u64>,
+    synced: usize,
+}
+
+impl Marker {
+    /// Writes down, once, that this process adds to a journal which had this length. Returns the bytes written.
+    pub fn note(&mut self, home: &Path, me: (i64, i64), session: &SessionId, length: u64) -> std::io::Result<u64> {
+        // A journal that is shorter than it was had been deleted with its session.
+        if self.noted.get(session).is_some_and(|noted| *noted <= length) {
+            return Ok(0);
+        }
+        let (file, _) = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(create(home, me)?),
+        };
+        let line = format!("{length} {}\n", name(session));
+        file.write_all(line.as_bytes())?;
+        self.noted.insert(session.clone(), length);
+        Ok(line.len() as u64)
+    }
+
+    /// The marker itself survives a power loss.
+    pub fn sync(&mut self) -> std::io::Result<()> {
+        if let Some((file, path)) = &self.file
+            && self.synced < self.noted.len()
+        {
+            file.sync_data()?;
+            // Its name, too.
+            if let Some(folder) = path.parent() {
+                File::open(folder)?.sync_all()?;
+            }
+            self.synced = self.noted.len();
+        }
+        Ok(())
+    }
+
+    pub fn remove(&mut self, home: &Path) {
+        if let Some((_, path)) = self.file.take() {
+            remove_file(home, &path);
+        }
+        *self = Self::default();
+    }
+
+    /// Whether a marker is this one.
+    pub fn is(&self, path: &Path) -> bool {
+        self.file.as_ref().is_some_and(|(_, mine)| mine == path)
+    }
+}
+
+fn create(home: &Path, (pid, born): (i64, i64)) -> std::io::Result<(File, PathBuf)> {
+    let folder = home.join(FOLDER).join(OPEN);
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let path = folder.join(format!("{pid}.{born}.{}", fastrand::u32(..)));
+    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path)?;
+    Ok((file, path))
+}
+
+fn remove_file(home: &Path, path: &Path) {
+    if let Err(error) = remove::file(remove::File::Journal, home, path) {
+        tracing::debug!("{error}");
+    }
+}
+
+/// A marker of another store.
+pub(super) struct Left {
+    path: PathBuf,
+    /// Another process that works on.
+    pub is_alive: bool,
+    /// A second store of this process.
+    pub is_ours: bool,
+    /// Names of journals, and where it began in them.
+    pub journals: Vec<(String, u64)>,
+}
+
+impl Left {
+    pub fn remove(&self, home: &Path) {
+        remove_file(home, &self.path);
+    }
+}
+
+/// The markers of all others.
+pub(super) fn others(home: &Path, mine: &Marker, me: i64) -> Vec<Left> {
+    let entries = fs::read_dir(home.join(FOLDER).join(OPEN)).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| !mine.is(path));
+    paths.filter_map(|path| read(path, me)).collect()
+}
+
+fn read(path: PathBuf, me: i64) -> Option<Left> {
+    let mut parts = path.file_name()?.to_str()?.split('.').map(str::parse::<i64>);
+    let (pid, born) = (parts.next()?.ok()?, parts.next()?.ok()?);
+    let text = fs::read_to_string(&path).ok()?;
+    let journals = text.lines().filter_map(|line| {
+        let (length, name) = line.split_once(' ')?;
+        Some((name.to_owned(), length.parse().ok()?))
+    });
+    let journals = journals.collect();
+    let runs = birth(pid) == Some(born);
+    Some(Left { is_alive: pid != me && runs, is_ours: pid == me && runs, path, journals })
+}
