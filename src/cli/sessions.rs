@@ -10,7 +10,9 @@ mod list;
 pub(super) use elsewhere::{MigrateArgs, migrate};
 pub(super) use import::parse_session;
 
+use crate::config::Paths;
 use crate::protocol::{ItemId, SessionId};
+use crate::report::disk::{self, Disk};
 use crate::report::sessions::{Format, export, text};
 use crate::store::filter::Filter;
 use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
@@ -283,12 +285,15 @@ async fn repair(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Resul
 
 async fn stats(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
     let stats = store.stats().await?;
+    let disk =
+        Path::new(&stats.path).parent().filter(|home| home.is_absolute()).map(|home| disk::look(&Paths::at(home)));
     let (first, last) = (stats.first_at.map(text::rfc3339), stats.last_at.map(text::rfc3339));
     if json {
         let value = json!({
             "version": 1, "path": stats.path, "bytes": stats.bytes, "sessions": stats.sessions, "items": stats.items,
             "first_at": first, "last_at": last,
             "usage": {"input": stats.input, "cached": stats.cached, "output": stats.output, "cost": stats.cost},
+            "disk": disk.as_ref().map(Disk::json),
         });
         writeln!(out, "{value}")?;
         return Ok(0);
@@ -303,6 +308,9 @@ async fn stats(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Result
     writeln!(out, "tokens    {} in ({} cached), {} out", stats.input, stats.cached, stats.output)?;
     let cost = stats.cost.map_or_else(|| "?".to_owned(), |cost| format!("${cost:.2}"));
     writeln!(out, "cost      {cost}")?;
+    if let Some(disk) = disk {
+        write!(out, "\nThe home on disk\n{}", disk.text())?;
+    }
     Ok(0)
 }
 

@@ -36,6 +36,8 @@ pub enum File {
     /// `journal/ID.journal` of the home; `journal/ID.jsonl` of older versions, or the same with the number of the process that
     /// takes it in; `journal/open/NUMBERS`: which journals a process writes to.
     Journal,
+    /// `backups/NAME.db` of the home: a copy of the database from before a new version changed it.
+    Backup,
     /// `history/HASH` of the home, or a part of one: bytes as they were before a tool changed them.
     Kept,
     /// `checkpoints/SESSION/NAME.json` of the home: a named checkpoint.
@@ -177,6 +179,7 @@ impl File {
                 None => name.ends_with(".journal"),
             },
             (Self::Journal, ["journal", "open", name]) => name.split('.').count() == 3 && name.split('.').all(digits),
+            (Self::Backup, ["backups", name]) => name.contains("-schema-") && name.ends_with(".db"),
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),

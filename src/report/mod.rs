@@ -3,6 +3,7 @@
 //! Reads; changes nothing. Knows neither the screen nor the command line.
 
 pub mod approvals;
+pub mod disk;
 pub mod doctor;
 pub mod figures;
 pub mod keys;

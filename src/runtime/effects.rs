@@ -88,8 +88,14 @@ impl EffectRunner {
         });
         let (store, told) = (services.store.clone(), replies.clone());
         tokio::spawn(async move {
-            let tell = async |trouble| told.send(Msg::Store(crate::store::StoreReply::Saving(trouble))).await.is_ok();
-            store.follow_trouble(tell).await;
+            let mut trouble = None;
+            loop {
+                trouble = store.trouble_after(trouble.as_deref()).await;
+                let saving = crate::store::StoreReply::Saving(trouble.clone());
+                if told.send(Msg::Store(saving)).await.is_err() {
+                    break;
+                }
+            }
         });
         let (paths, told) = (context.paths.clone(), replies.clone());
         tokio::task::spawn_blocking(move || {

@@ -1,6 +1,7 @@
 //! The thread that owns the database: runs jobs in order, writes streamed text on time, and indexes when idle.
 
 use super::db::Db;
+use super::durability::check;
 use super::journal::pending;
 use super::{Opened, index, live, open};
 use crate::lock::lock;
@@ -44,11 +45,13 @@ pub(super) struct Streamed {
 pub(super) struct Troubles {
     pub database: Option<String>,
     pub journal: Option<String>,
+    /// What the check of the database found.
+    pub damage: Option<String>,
 }
 
 impl Troubles {
     pub fn first(&self) -> Option<String> {
-        self.database.clone().or_else(|| self.journal.clone())
+        [&self.database, &self.journal, &self.damage].into_iter().find_map(Clone::clone)
     }
 }
 
@@ -59,6 +62,8 @@ pub(super) struct Shared {
     streams: Mutex<HashMap<SessionId, Streamed>>,
     bell: Notify,
     trouble: watch::Sender<Troubles>,
+    /// The outcome of a check that the thread is yet to take over.
+    found: Mutex<Option<Option<String>>>,
 }
 
 impl Shared {
@@ -107,6 +112,21 @@ impl Shared {
         self.tell(|troubles| &mut troubles.journal, trouble);
     }
 
+    /// Damage that a check found.
+    pub fn set_damage(&self, damage: Option<String>) {
+        self.tell(|troubles| &mut troubles.damage, damage);
+    }
+
+    /// A check of the database is over: what is wrong with it.
+    pub fn found(&self, faults: Option<String>) {
+        *lock(&self.found) = Some(faults);
+        self.bell.notify_one();
+    }
+
+    pub fn take_found(&self) -> Option<Option<String>> {
+        lock(&self.found).take()
+    }
+
     fn tell(&self, which: impl Fn(&mut Troubles) -> &mut Option<String>, trouble: Option<String>) {
         self.trouble.send_if_modified(|troubles| {
             let place = which(troubles);
@@ -132,8 +152,9 @@ pub(super) fn run(
     match open::open(&home, shared) {
         Err(error) => refuse(&home, &opened, &error.to_string()),
         Ok((mut db, told)) => {
-            super::journal::take_in::after_kills(&mut db);
+            let taken = super::journal::take_in::after_kills(&mut db);
             opened.send_replace(Some(told));
+            check::begin(&mut db, taken.unclean > 0);
             let closed = clock.block_on(serve(&mut db, orders));
             // Whoever waits for the close finds the file as SQLite leaves it.
             drop(db);
@@ -182,6 +203,7 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
                 }
             },
             () = shared.bell.notified() => {
+                check::take_over(db);
                 stream_due.get_or_insert(Instant::now().max(written + STREAM_EVERY));
             }
             () = timer => {}

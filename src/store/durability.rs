@@ -1,5 +1,7 @@
 //! Durability against power loss, figures, and repair.
 
+pub(super) mod check;
+
 use super::db::Db;
 use super::error::StoreError;
 use super::open::{self, Found};
@@ -104,6 +106,7 @@ pub(super) fn repair(db: &mut Db) -> Result<Repaired, StoreError> {
             report.done.push("rebuilt the search index".to_owned());
         }
         index::catch_up(db)?;
+        check::repaired(db);
         report.done.push(format!("{} is intact", db.path.display()));
         return Ok(report);
     }
@@ -111,6 +114,7 @@ pub(super) fn repair(db: &mut Db) -> Result<Repaired, StoreError> {
     from_journals(db, &mut report);
     recount(db)?;
     index::rebuild(db)?;
+    check::repaired(db);
     Ok(report)
 }
 

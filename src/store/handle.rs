@@ -61,20 +61,11 @@ impl Store {
         self.shared.trouble()
     }
 
-    /// Tells each change of [`Store::trouble`], until `told` says that nobody listens.
-    pub async fn follow_trouble(&self, mut told: impl AsyncFnMut(Option<String>) -> bool) {
+    /// Waits until [`Store::trouble`] is another than this one, and returns it.
+    pub async fn trouble_after(&self, last: Option<&str>) -> Option<String> {
         let mut troubles = self.shared.troubles();
-        let mut last = None;
-        loop {
-            let now = troubles.borrow_and_update().first();
-            if now != last && !told(now.clone()).await {
-                return;
-            }
-            last = now;
-            if troubles.changed().await.is_err() {
-                return;
-            }
-        }
+        // The sender lives as long as this handle.
+        troubles.wait_for(|now| now.first().as_deref() != last).await.ok().and_then(|now| now.first())
     }
 
     /// Runs a job on the thread and waits for its answer.

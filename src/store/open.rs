@@ -1,5 +1,7 @@
 //! Which file holds the sessions, and how it is opened: never one that another program wrote, never over a damaged one.
 
+pub(super) mod backup;
+
 use super::actor::Shared;
 use super::db::{BUSY, Db, birth, immediate};
 use super::error::{is_busy, is_damage, reason};
@@ -211,6 +213,11 @@ fn prepare(path: &Path) -> Result<Connection, Refused> {
         return Err(Refused::Newer(version));
     }
     if version < schema::VERSION {
+        if version > 0 {
+            // Without room for the copy nothing is changed: the sessions are more than the new version.
+            let copy = backup::before_migration(&conn, path, version)?;
+            tracing::info!(copy = %copy.display(), from = version, to = schema::VERSION, "the database was copied before its schema changed");
+        }
         immediate(&mut conn, schema::migrate)?;
     }
     let mode: String = patiently(|| conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)))?;

@@ -1,4 +1,4 @@
-//! What can't be saved, in red over the conversation for as long as that is so. No key puts it away.
+//! What can't be saved, or is damaged, in red over the conversation for as long as that is so. No key puts it away.
 
 use super::paint::{Paint, cells, row};
 use crate::app::Model;
@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 /// Rows at most: file, cause and remedy fit on every screen of eighty columns.
 const ROWS: usize = 3;
 /// Says it where colour alone does not.
-const MARK: &str = " ✗ not saved  ";
+const MARK: &str = " ✗ sessions  ";
 
 fn wrapped(text: &str, columns: u16) -> Vec<Row> {
     let text: String = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -42,7 +42,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     for (index, line) in wrapped(text, area.width).iter().take(usize::from(area.height)).enumerate() {
         let place = row(area, index as u16);
         paint.repeat(place, " ", style);
-        let words: String = line.line.spans.iter().map(|span| span.text.as_ref()).collect();
+        let words: String = line.line.spans.iter().map(|span| span.text.as_str()).collect();
         paint.put(place.x, place.y, place.width, &words, style);
     }
 }

@@ -196,6 +196,11 @@ fn a_database_of_the_first_schema_gets_the_new_tables() {
         store.append(&id("one"), talk()).await.expect("kept");
         store.rewind(&id("one"), to(3, true, &[])).await.expect("rewinds");
         assert_eq!(visible(&store).await, [1, 2]);
+        // What was there before is there still; a new database needs no copy.
+        let copies: Vec<_> = std::fs::read_dir(home.path().join("backups")).expect("a folder").flatten().collect();
+        let [copy] = copies.as_slice() else { panic!("one copy: {copies:?}") };
+        let old = rusqlite::Connection::open(copy.path()).expect("a file");
+        assert_eq!(old.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)), Ok(1));
     });
 }
 

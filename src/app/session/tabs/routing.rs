@@ -63,6 +63,7 @@ pub fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply) {
         | StoreReply::History(_)
         | StoreReply::Uses(_)
         | StoreReply::Failed(_)
+        | StoreReply::Saving(_)
         | StoreReply::Opened { .. } => return update::store(model, out, reply),
     };
     match model.parked.iter().position(|tab| tab.of.as_ref() == Some(&session)) {
