@@ -40,8 +40,9 @@ impl Db {
         doing: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        immediate_within(&mut self.conn, self.tries, work)
-            .map_err(|error| StoreError::database(doing, &self.path, &error))
+        // Who is refused all the time must not hold up everybody who waits for this thread.
+        let tries = if self.pending.is_refused() { 1 } else { self.tries };
+        immediate_within(&mut self.conn, tries, work).map_err(|error| StoreError::database(doing, &self.path, &error))
     }
 
     /// Runs reads that see one state of the database.

@@ -120,8 +120,18 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
         }
         path = second;
     }
+    let is_new = look(&path) == Found::Nothing;
     match attempt(&path) {
-        Ok(conn) => return Ok((conn, path)),
+        Ok(conn) => {
+            let journals = if is_new { super::journal::take_in::journals(home).len() } else { 0 };
+            if journals > 0 {
+                notes.push(format!(
+                    "{} is new, but there are journals of {journals} sessions: bring them back with `hermes sessions repair`",
+                    path.display()
+                ));
+            }
+            return Ok((conn, path));
+        }
         Err(Refused::Place(why)) => return Err((path, why)),
         Err(refused) => notes.push(refusal_text(&path, &refused)),
     }

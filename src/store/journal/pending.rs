@@ -46,6 +46,11 @@ impl Pending {
         self.due
     }
 
+    /// Whether the database took nothing the last time.
+    pub fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
