@@ -103,6 +103,10 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         }
     };
     engine.shutdown(&mut streams.events).await;
+    // Nobody is there any more to see it settled.
+    if let Some(trouble) = services.store.trouble() {
+        writeln!(io::stderr(), "hermes: {trouble}").ok();
+    }
     report.finish(end)
 }
 

@@ -16,6 +16,7 @@ use crate::report::disk::{self, Disk};
 use crate::report::sessions::{Format, export, text};
 use crate::store::filter::Filter;
 use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
+use crate::text::format::bytes;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Write};
@@ -293,6 +294,7 @@ async fn stats(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Result
             "version": 1, "path": stats.path, "bytes": stats.bytes, "sessions": stats.sessions, "items": stats.items,
             "first_at": first, "last_at": last,
             "usage": {"input": stats.input, "cached": stats.cached, "output": stats.output, "cost": stats.cost},
+            "written": {"turns": stats.turns, "journals": stats.journal_bytes, "log": stats.log_bytes},
             "disk": disk.as_ref().map(Disk::json),
         });
         writeln!(out, "{value}")?;
@@ -308,6 +310,14 @@ async fn stats(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Result
     writeln!(out, "tokens    {} in ({} cached), {} out", stats.input, stats.cached, stats.output)?;
     let cost = stats.cost.map_or_else(|| "?".to_owned(), |cost| format!("${cost:.2}"));
     writeln!(out, "cost      {cost}")?;
+    let written = stats.journal_bytes + stats.log_bytes;
+    writeln!(
+        out,
+        "written   {} to journals, {} to the database log: {} a turn",
+        bytes(stats.journal_bytes),
+        bytes(stats.log_bytes),
+        bytes(written / stats.turns.max(1))
+    )?;
     if let Some(disk) = disk {
         write!(out, "\nThe home on disk\n{}", disk.text())?;
     }

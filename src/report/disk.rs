@@ -39,7 +39,7 @@ const KINDS: [(&str, &str); 10] = [
     ("backups", "delete backups/ when you will not go back to an older version"),
     ("kept files", "hermes checkpoints prune"),
     ("checkpoints", ""),
-    ("spilled output", "it goes by itself when the sessions that made it are closed"),
+    ("spilled output", "close the sessions that made it"),
     ("logs", "delete old files of logs/"),
     ("models and engines", "hermes models remove"),
     ("other", ""),

@@ -62,6 +62,7 @@ pub(super) struct Shared {
     streams: Mutex<HashMap<SessionId, Streamed>>,
     bell: Notify,
     trouble: watch::Sender<Troubles>,
+    pub written: super::durability::written::Written,
     /// The outcome of a check that the thread is yet to take over.
     found: Mutex<Option<Option<String>>>,
 }

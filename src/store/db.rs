@@ -27,6 +27,8 @@ pub(super) struct Db {
     pub pending: super::journal::pending::Pending,
     /// Tries for the write lock after the first.
     pub tries: u32,
+    /// Another program held it the last time: who waits for this thread must not wait that long for each job.
+    pub is_locked: bool,
     pub shared: Arc<Shared>,
     /// This process, as the table `live` names it.
     pub pid: i64,
@@ -40,9 +42,16 @@ impl Db {
         doing: &'static str,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
+        self.try_write(work).map_err(|error| StoreError::database(doing, &self.path, &error))
+    }
+
+    /// The same with SQLite's error.
+    pub fn try_write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         // Who is refused all the time must not hold up everybody who waits for this thread.
-        let tries = if self.pending.is_refused() { 1 } else { self.tries };
-        immediate_within(&mut self.conn, tries, work).map_err(|error| StoreError::database(doing, &self.path, &error))
+        let tries = if self.is_locked { 0 } else { self.tries };
+        let done = immediate_within(&mut self.conn, tries, work);
+        self.is_locked = done.as_ref().is_err_and(is_busy);
+        done
     }
 
     /// Runs reads that see one state of the database.

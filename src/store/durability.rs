@@ -1,6 +1,7 @@
 //! Durability against power loss, figures, and repair.
 
 pub(super) mod check;
+pub(super) mod written;
 
 use super::db::Db;
 use super::error::StoreError;
@@ -58,7 +59,7 @@ pub(super) fn stats(db: &Db) -> Result<Stats, StoreError> {
     let mut stats = db.read("count the sessions", |conn| {
         conn.query_row(
             "SELECT count(*), coalesce(sum(item_count), 0), min(started_at), max(updated_at), coalesce(sum(input_tokens), 0),
-               coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost)
+               coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0), sum(cost), coalesce(sum(last_turn), 0)
              FROM sessions WHERE item_count > 0",
             [],
             |row| {
@@ -66,6 +67,9 @@ pub(super) fn stats(db: &Db) -> Result<Stats, StoreError> {
                 Ok(Stats {
                     path: String::new(),
                     bytes: 0,
+                    journal_bytes: 0,
+                    log_bytes: 0,
+                    turns: count(8)?,
                     sessions: count(0)?,
                     items: count(1)?,
                     first_at: row.get(2)?,
@@ -78,6 +82,7 @@ pub(super) fn stats(db: &Db) -> Result<Stats, StoreError> {
             },
         )
     })?;
+    (stats.journal_bytes, stats.log_bytes) = written::sums(db)?;
     if db.in_memory {
         stats.path = ":memory:".to_owned();
     } else {

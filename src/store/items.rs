@@ -1,5 +1,7 @@
 //! Items of a session: appended in one transaction with everything that is derived from them, read in pages.
 
+pub(super) mod once;
+
 use super::db::Db;
 use super::error::{StoreError, is_damage};
 use super::life::{self, Spent};
@@ -106,7 +108,9 @@ pub(super) fn role(body: &Body) -> &'static str {
 }
 
 fn encode(body: &Body) -> rusqlite::Result<String> {
-    serde_json::to_string(body).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+    let stored = once::folded(body);
+    serde_json::to_string(stored.as_ref().unwrap_or(body))
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// Columns that [`decode`] takes, in its order.
@@ -115,7 +119,8 @@ pub(super) const COLUMNS: &str = "id, at, turn, body";
 /// An item, or `None` when the row can't be understood.
 pub(super) fn decode(row: &Row<'_>) -> Option<Item> {
     let body = row.get_ref(3).ok()?.as_str().ok()?;
-    let body = serde_json::from_str(body).ok()?;
+    let mut body = serde_json::from_str(body).ok()?;
+    once::unfold(&mut body);
     Some(Item { id: ItemId(row.get(0).ok()?), at: row.get(1).ok()?, turn: row.get(2).ok()?, body })
 }
 

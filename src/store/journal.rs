@@ -167,7 +167,7 @@ fn seed(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Record>>
                 out = (rewound != 0).then_some((rewound, item.id, item.id));
             }
         }
-        records.push(Record::Item(item));
+        records.extend(of_items(&[item]));
     }
     rewinds.extend(out);
     records.extend(rewinds.into_iter().map(|(number, first, last)| Record::Rewind { number, first, last }));
@@ -192,9 +192,29 @@ pub(super) fn records(home: &Path, session: &SessionId) -> Vec<Record> {
     record::read(&std::fs::read(path(home, session)).unwrap_or_default()).records
 }
 
-/// Items as records.
+/// Journals of sessions that no program works in, for a database that is new.
+pub(super) fn orphans(home: &Path) -> usize {
+    let files = take_in::journals(home).into_iter().filter(|path| path.metadata().is_ok_and(|about| about.len() > 0));
+    let names: Vec<String> =
+        files.filter_map(|path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned)).collect();
+    // After the files: a program notes its journals before it writes to them.
+    let pid = i64::from(std::process::id());
+    let others = marker::others(home, &marker::Marker::default(), pid);
+    let live: Vec<&String> = others
+        .iter()
+        .filter(|left| left.is_alive || left.is_ours)
+        .flat_map(|left| left.journals.iter().map(|(name, _)| name))
+        .collect();
+    names.iter().filter(|name| !live.contains(name)).count()
+}
+
+/// Items as records, each text once.
 pub(super) fn of_items(items: &[Item]) -> Vec<Record> {
-    items.iter().cloned().map(Record::Item).collect()
+    let folded = |item: &Item| match items::once::folded(&item.body) {
+        Some(body) => Item { body, ..*item },
+        None => item.clone(),
+    };
+    items.iter().map(|item| Record::Item(folded(item))).collect()
 }
 
 /// Puts what the database has taken already into the journal, too. That it can't be written is told as trouble: the session

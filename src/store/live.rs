@@ -99,7 +99,9 @@ pub(super) fn enter(conn: &Connection, session: i64, pid: i64, born: i64) -> rus
 /// This process leaves all its sessions; those that stayed empty go.
 pub(super) fn leave(db: &mut Db) {
     let (pid, born) = (db.pid, db.born);
+    let (journals, shared) = (db.journal.written, db.shared.clone());
     let left = db.write("close the sessions", |tx| {
+        super::durability::written::note(tx, journals, &shared)?;
         tx.execute(
             "DELETE FROM sessions WHERE item_count = 0 AND key IN (SELECT session FROM live WHERE pid = ?1 AND born = ?2)",
             (pid, born),

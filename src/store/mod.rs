@@ -166,6 +166,10 @@ pub struct Stats {
     pub path: String,
     /// The database and its log.
     pub bytes: u64,
+    /// Written to journals, and to the log of the database, since they are counted: by programs that ended, and this one.
+    pub journal_bytes: u64,
+    pub log_bytes: u64,
+    pub turns: u64,
     pub sessions: u64,
     pub items: u64,
     /// Milliseconds since the epoch.

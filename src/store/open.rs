@@ -79,13 +79,15 @@ pub(super) fn open(home: &Path, shared: Arc<Shared>) -> rusqlite::Result<(Db, Op
         journal: Default::default(),
         pending: Default::default(),
         tries: super::db::TRIES,
+        is_locked: false,
         shared,
         pid,
         born: birth(pid).unwrap_or(0),
     };
     let mut notes = Vec::new();
     match find(home, &mut notes) {
-        Ok((conn, path)) => {
+        Ok((mut conn, path)) => {
+            super::durability::written::follow(&mut conn, shared.clone())?;
             let shown = path.display().to_string();
             let warning = (!notes.is_empty()).then(|| notes.join("; "));
             Ok((whole(conn, path, false, shared), Opened { path: shown, warning }))
@@ -123,7 +125,7 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
     let is_new = look(&path) == Found::Nothing;
     match attempt(&path) {
         Ok(conn) => {
-            let journals = if is_new { super::journal::take_in::journals(home).len() } else { 0 };
+            let journals = if is_new { super::journal::orphans(home) } else { 0 };
             if journals > 0 {
                 notes.push(format!(
                     "{} is new, but there are journals of {journals} sessions: bring them back with `hermes sessions repair`",

@@ -153,11 +153,13 @@ pub fn arrange(model: &Model, area: Rect, mode: Mode, field: u16) -> Places {
     let sidebar = match (mode, model.tab.sidebar.shown) {
         (Mode::Wide, _) if stands_beside(model) => {
             let width = area.width - column.width;
-            Some(Rect { x: column.right(), y: area.y + 1, width, height: area.height.saturating_sub(2) })
+            let y = places.title.height + places.banner.height;
+            let height = area.height.saturating_sub(y + 1);
+            Some(Rect { x: column.right(), y: area.y + y, width, height })
         }
         (Mode::Medium | Mode::Narrow, Some(true)) => {
             let width = overlay_width(model, area);
-            let y = places.title.height + places.strip.height;
+            let y = places.title.height + places.strip.height + places.banner.height;
             let height = area.height.saturating_sub(y + 1);
             Some(Rect { x: area.right() - width, y: area.y + y, width, height })
         }

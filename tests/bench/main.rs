@@ -24,6 +24,7 @@ mod proc;
 mod processes;
 mod sandbox;
 mod sessions;
+mod store;
 mod tabs;
 mod terminals;
 

@@ -37,6 +37,8 @@ pub const ALL: &[(&str, Measure)] = &[
     ("backends", crate::backends::backends),
     ("tabs", crate::tabs::tabs),
     ("sandbox", crate::sandbox::sandbox),
+    ("append", crate::store::append),
+    ("written", crate::store::written),
 ];
 
 pub fn row(name: &str, figure: impl Into<String>, limit: &'static str, note: impl Into<String>) -> Row {

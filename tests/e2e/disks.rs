@@ -24,13 +24,13 @@ fn a_full_disk_stops_no_conversation() {
     // More than the room that the database has taken already.
     term.paste(&"a line of a large file\n".repeat(12_000)).wait("Pasted");
     term.send(" second\r").wait("the-first-unsaved");
-    // What isn't saved, where, and what to do.
-    term.wait("is not saved").wait("disk").wait("free some disk");
+    // What can't be saved, where, and what to do: in a line that stays.
+    term.wait("✗ sessions").wait("could not").wait("free some disk");
     term.send("third\r").wait("the-second-unsaved");
     assert!(mock.requests().last().unwrap()["messages"].to_string().contains("it-still-runs"));
 
     std::fs::remove_file(ballast).unwrap();
-    term.send("fourth\r").wait("there-is-room").wait("saving sessions again");
+    term.send("fourth\r").wait("there-is-room").gone("✗ sessions");
     term.quit();
     assert_eq!(term.ended(), 0);
     // Nothing of it is lost: what the full disk refused is there too.

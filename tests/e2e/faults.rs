@@ -34,7 +34,7 @@ fn a_locked_database_is_a_red_line_until_it_is_free_and_nothing_is_lost() {
     term.send("giraffe\r").wait("answer-meanwhile");
     term.wait("✗ sessions").wait("another hermes is writing").wait("until then items go to");
     // No key puts it away.
-    term.send("\x1b").send("x").wait("❯ x").wait("✗ sessions");
+    term.send("words").wait("words").wait("✗ sessions");
     held.execute_batch("COMMIT").unwrap();
     drop(held);
     term.gone("✗ sessions");

@@ -3,7 +3,7 @@
 
 use super::{of_items, take_in};
 use crate::protocol::{Item, ItemId, SessionId};
-use crate::store::db::{Db, immediate_within};
+use crate::store::db::Db;
 use crate::store::error::{StoreError, is_busy};
 use crate::store::{items, live, sessions};
 use rusqlite::{Connection, OptionalExtension, Transaction};
@@ -44,11 +44,6 @@ impl Pending {
     /// When the database is to take them.
     pub fn due(&self) -> Option<Instant> {
         self.due
-    }
-
-    /// Whether the database took nothing the last time.
-    pub fn is_refused(&self) -> bool {
-        self.refused.is_some()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -179,7 +174,7 @@ impl Pending {
 
 /// What is known of a session; `None`: nobody made it, or the database can't be read now.
 fn known(db: &mut Db, session: &SessionId) -> Option<Known> {
-    let version: i64 = db.conn.pragma_query_value(None, "data_version", |row| row.get(0)).ok()?;
+    let version: i64 = db.conn.prepare_cached("PRAGMA data_version").ok()?.query_row([], |row| row.get(0)).ok()?;
     if db.pending.version != version {
         db.pending.known.clear();
         db.pending.version = version;
@@ -205,10 +200,8 @@ pub(in crate::store) fn flush(db: &mut Db) -> bool {
     if db.pending.items.is_empty() {
         return true;
     }
-    // Who was refused once need not wait long again: the items are safe, and others wait for this thread.
-    let tries = if db.pending.refused.is_some() { 0 } else { db.tries };
     let waiting = std::mem::take(&mut db.pending.items);
-    match immediate_within(&mut db.conn, tries, |tx| put(tx, &waiting)) {
+    match db.try_write(|tx| put(tx, &waiting)) {
         Ok(()) => {
             let pending = &mut db.pending;
             (pending.bytes, pending.due, pending.refused) = (0, None, None);

@@ -173,7 +173,8 @@ pub(super) fn place_all(tx: &Transaction<'_>, session: &SessionId, records: Vec<
     for record in records {
         match record {
             Record::Session(_) => {}
-            Record::Item(item) => {
+            Record::Item(mut item) => {
+                items::once::unfold(&mut item.body);
                 if items::ends_stream(std::slice::from_ref(&item)) {
                     stream = None;
                 }
