@@ -47,7 +47,7 @@ fn an_append_is_one_record_and_every_read_sees_it_at_once() {
         assert_eq!(of(home.path(), "a"), ["session /src", "user one", "user two", "user three"]);
         assert_eq!(all(&store, "a").await, ["user one", "user two", "user three"]);
         assert_eq!(store.list("", None, 9).await.expect("lists")[0].items, 3);
-        assert_eq!(store.search("two", None, 9).await.expect("searches").len(), 1);
+        assert_eq!(store.search("two", None, 9).await.expect("searches").rows.len(), 1);
         // Another process sees them soon, without anybody asking here.
         store.append(&id("a"), vec![item(4, user("four"))]).await.expect("kept");
         let other = Store::spawn(home.path());
@@ -73,7 +73,7 @@ fn a_lost_database_is_made_anew_from_the_journals() {
         assert_eq!(all(&again, "a").await, ["user one", "user two", "user three"]);
         assert_eq!(again.resolve("Named").await, Ok(id("a")));
         assert_eq!(again.about(&id("b")).await.expect("known").row.cwd, "/elsewhere");
-        assert_eq!(again.search("three", None, 9).await.expect("searches").len(), 2);
+        assert_eq!(again.search("three", None, 9).await.expect("searches").rows.len(), 2);
         // And once is enough.
         let more = again.repair().await.expect("repairs");
         assert!(!more.done.iter().any(|line| line.contains("recovered")), "{more:?}");
@@ -185,7 +185,7 @@ fn what_a_killed_program_had_not_put_into_the_database_comes_back() {
         let again = Store::spawn(home.path());
         assert_eq!(all(&again, "a").await.len(), 5);
         assert!(!died.exists());
-        assert_eq!(again.search("five", None, 9).await.expect("searches").len(), 1);
+        assert_eq!(again.search("five", None, 9).await.expect("searches").rows.len(), 1);
     });
 }
 
