@@ -56,7 +56,7 @@ impl Marker {
 
     pub fn remove(&mut self, home: &Path) {
         if let Some((_, path)) = self.file.take() {
-            remove_file(home, &path);
+            forget(home, &path);
         }
         *self = Self::default();
     }
@@ -75,7 +75,7 @@ fn create(home: &Path, (pid, born): (i64, i64)) -> std::io::Result<(File, PathBu
     Ok((file, path))
 }
 
-fn remove_file(home: &Path, path: &Path) {
+fn forget(home: &Path, path: &Path) {
     if let Err(error) = remove::file(remove::File::Journal, home, path) {
         tracing::debug!("{error}");
     }
@@ -94,7 +94,7 @@ pub(super) struct Left {
 
 impl Left {
     pub fn remove(&self, home: &Path) {
-        remove_file(home, &self.path);
+        forget(home, &self.path);
     }
 }
 
