@@ -131,8 +131,13 @@ fn a_deleted_session_stays_gone_and_an_import_is_kept() {
         assert_eq!(store.delete(&id("a")).await, Ok(true));
         assert!(!home.path().join("journal/a.journal").exists());
         let session = |items: &[&str]| {
-            let items = items.iter().map(|text| Item { id: ItemId(0), ..item(1, user(text)) }).collect();
-            vec![(new("i", "/from"), items)]
+            let items = (1..).zip(items).map(|(number, text)| item(number, user(text))).collect();
+            vec![Incoming {
+                new: new("i", "/from"),
+                items,
+                title: Some("From elsewhere".to_owned()),
+                facts: Vec::new(),
+            }]
         };
         store.import(session(&["x", "y"])).await.expect("imported");
         let more = store.import(session(&["x", "y", "z"])).await.expect("imported");
@@ -141,6 +146,7 @@ fn a_deleted_session_stays_gone_and_an_import_is_kept() {
         let (again, _) = rebuilt(home.path()).await;
         assert_eq!(again.list("", None, 9).await.expect("lists").len(), 1);
         assert_eq!(all(&again, "i").await, ["user x", "user y", "user z"]);
+        assert_eq!(again.resolve("From elsewhere").await, Ok(id("i")));
     });
 }
 
