@@ -25,6 +25,8 @@ pub(super) fn is_beside(job: &StoreJob) -> bool {
         StoreJob::ListSessions { .. }
         | StoreJob::Preview { .. }
         | StoreJob::LoadOlder { .. }
+        | StoreJob::ChangeSession { .. }
+        | StoreJob::Tree(_)
         | StoreJob::DeleteSession(_) => false,
     }
 }

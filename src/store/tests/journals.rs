@@ -110,7 +110,7 @@ fn what_was_left_out_stays_out_and_a_fork_has_a_journal() {
         assert_eq!(store.rewind(&id("a"), rewind(2)).await, Ok(true));
         let last = store.last_rewind(&id("a")).await.expect("reads").expect("one");
         store.redo(&id("a"), last.key).await.expect("redone");
-        store.fork(&id("a"), &id("f")).await.expect("forked");
+        store.fork(&id("a"), &id("f"), None).await.expect("forked");
         store.append(&id("f"), vec![item(4, user("on"))]).await.expect("kept");
         let wanted = all(&store, "a").await;
         assert_eq!(wanted, ["user one", "user two"]);

@@ -100,7 +100,7 @@ fn draw_session(
     (first, second): (Rect, Rect),
     session: &SessionRow,
     chosen: bool,
-    scope: Scope,
+    scope: SessionScope,
 ) {
     let age = format::age(model.now - session.updated_at);
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
@@ -136,9 +136,11 @@ fn draw_session(
                 items => format!(" · {}", format::plural(items, "item", "items")),
             };
             let (before, after) = match scope {
-                Scope::All | Scope::Here => (String::new(), format!("{items} · {name}")),
+                SessionScope::All | SessionScope::Here | SessionScope::Archived | SessionScope::Trashed => {
+                    (String::new(), format!("{items} · {name}"))
+                }
                 // Whose it is comes first.
-                Scope::Elsewhere => (format!("{} · ", session.model), items),
+                SessionScope::Elsewhere => (format!("{} · ", session.model), items),
             };
             let taken = width(&before) + width(&after);
             let folder = truncate_middle(&session.cwd, usize::from(room).saturating_sub(taken).max(8));
