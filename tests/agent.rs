@@ -493,17 +493,16 @@ async fn going_back_takes_conversation_files_and_plan_and_redo_brings_them() {
     // What it would mean, from outside: the same function that the screen asks.
     let store = Store::spawn(world.root.path().join("home"));
     let blobs = hermes::store::Blobs::new(world.root.path().join("home/history"));
-    let preview = hermes::agent::rewind::preview(
-        &store,
-        &blobs,
-        &Registry::builtin(),
-        &id,
-        item,
-        (&RestoreTarget::default(), &world.work()),
-    )
-    .await
-    .unwrap();
-    let preview = preview.unwrap();
+    let (tools, ground) = (Registry::builtin(), RestoreTarget::default());
+    let preview = loop {
+        // What the agent's store has in its journal alone, another one sees a moment later.
+        let around = (&ground, world.work());
+        let found = hermes::agent::rewind::preview(&store, &blobs, &tools, &id, item, (around.0, &around.1)).await;
+        match found.unwrap() {
+            Some(preview) => break preview,
+            None => tokio::task::yield_now().await,
+        }
+    };
     let files: Vec<(&str, u32, u32)> = preview.files.iter().map(|f| (f.path.as_str(), f.added, f.removed)).collect();
     assert_eq!(files, [("a.txt", 1, 1), ("b.txt", 0, 1), ("c.txt", 0, 1)]);
     assert!(preview.commands.is_empty(), "what the command changed is undone, too: {:?}", preview.commands);

@@ -34,7 +34,7 @@ pub(super) struct Row {
 /// The database of a home, when it is that program's and not ours.
 pub(super) fn database(home: &Path) -> Option<PathBuf> {
     let path = home.join(FILE);
-    (path.is_file() && !crate::store::is_ours(&path)).then_some(path)
+    (path.is_file() && crate::store::is_foreign(&path)).then_some(path)
 }
 
 /// All sessions of a home, newest first: those of the database, then files that it does not know.

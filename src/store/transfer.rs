@@ -125,9 +125,10 @@ pub(super) fn facts(db: &mut Db, name: &str) -> Result<BTreeMap<SessionId, Value
     })
 }
 
-/// Whether a file is a database of ours: by its first bytes, without SQLite.
-pub fn is_ours(path: &Path) -> bool {
-    super::open::look(path) == super::open::Found::Ours
+/// Whether a file holds something that is not ours: by its first bytes, without SQLite. One that is just being made is
+/// nobody's.
+pub fn is_foreign(path: &Path) -> bool {
+    super::open::look(path) == super::open::Found::Foreign
 }
 
 /// A fresh id: local time and six hexadecimal digits.

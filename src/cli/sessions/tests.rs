@@ -252,6 +252,8 @@ fn a_show_of_a_living_session_changes_nothing() {
     block(async {
         store.create(new).await.expect("created");
         store.append(&id, items).await.expect("kept");
+        // A read of its own puts what waits into the database, where others see it.
+        assert_eq!(store.whole(&id).await.expect("reads").items.len(), 2);
     });
     let (_, out, _) = home.run(&["show", "s"]);
     assert!(out.contains("s · /x · a:b · 2 items") && out.contains("I look.\n") && out.contains("  │ put"), "{out}");

@@ -98,8 +98,9 @@ fn deleting_goes_to_the_trash_and_spares_the_open_session() {
     // In the trash it is restored, or goes for good after a yes.
     let trashed = |id: &str| SessionRow { trashed_at: Some(1), ..row(id) };
     let lists = |shelf| Effect::Store(StoreJob::ListSessions { query: String::new(), here: None, shelf, limit: LIMIT });
-    let effects = orders(script(&mut model, "<tab><tab><tab>"));
-    assert_eq!(effects, [list("", Some("/src/app")), lists(Shelf::Archived), lists(Shelf::Trashed)]);
+    let effects = orders(script(&mut model, "<tab><tab><tab><tab>"));
+    let others = Effect::Load(LoadRequest::Elsewhere { query: String::new() });
+    assert_eq!(effects, [list("", Some("/src/app")), others, lists(Shelf::Archived), lists(Shelf::Trashed)]);
     let listed = StoreReply::Sessions { query: String::new(), rows: vec![trashed("a"), trashed("b")], of: None };
     update(&mut model, 0, Msg::Store(listed));
     assert_eq!(orders(script(&mut model, "<A-u>")), [change("a", SessionChange::Trashed(false))]);
