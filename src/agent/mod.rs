@@ -14,6 +14,7 @@ mod outside;
 pub mod policy_snapshot;
 pub mod prefix;
 mod resumed;
+pub mod replay;
 mod retry;
 pub mod rewind;
 pub mod runner;

@@ -154,6 +154,7 @@ actions! {
     UndoExchange "undo-exchange" Session "Undo the last exchange, with the files it changed" => "undo" [], "";
     RedoExchange "redo-exchange" Session "Redo the last undo or rewind" => "redo" [], "";
     UndoCommand "undo-command" Session "Undo what one command changed: the selected one, or the Nth last" => "undo-command" [], "[N]";
+    Replay "replay" Session "Replay the session on a time line: conversation, terminals, plan, files" => "replay" ["timeline"], "";
     Fork "fork" Session "Fork the conversation into a new session" => "fork" ["branch"], "";
     SessionTree "session-tree" Session "The tree of forks of this session: look, switch" => "tree" ["branches"], "";
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
@@ -261,6 +262,18 @@ actions! {
     SelectedTree "fork-tree" Lists "The tree of forks of the selected session";
     ExportSession "export-session" Lists "Export the selected session as Markdown";
     RestoreSession "restore-session" Lists "Restore the selected session from the trash, or the one moved there last";
+    Play "play" Lists "Play the time line, or stop";
+    PlaySpeed "play-speed" Lists "Play at 1×, 4× or 16×";
+    Jump0 "jump-0" Lists "To the start of the time line";
+    Jump1 "jump-1" Lists "To 10 % of the time line";
+    Jump2 "jump-2" Lists "To 20 % of the time line";
+    Jump3 "jump-3" Lists "To 30 % of the time line";
+    Jump4 "jump-4" Lists "To 40 % of the time line";
+    Jump5 "jump-5" Lists "To 50 % of the time line";
+    Jump6 "jump-6" Lists "To 60 % of the time line";
+    Jump7 "jump-7" Lists "To 70 % of the time line";
+    Jump8 "jump-8" Lists "To 80 % of the time line";
+    Jump9 "jump-9" Lists "To 90 % of the time line";
     CopyAddress "copy-address" Lists "Copy the address to sign in at";
     CancelDownload "cancel-download" Lists "Cancel the download of a model, after confirming";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";

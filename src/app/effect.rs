@@ -189,6 +189,18 @@ pub enum LoadRequest {
     UndoPreview {
         command: i64,
     },
+    /// The items of a session on a time line: the newest before one. The first page brings its terminals.
+    Replay {
+        session: SessionId,
+        before: Option<crate::protocol::ItemId>,
+    },
+    /// What a moment of it shows; of these terminals by index, up to this time.
+    ReplayMoment {
+        session: SessionId,
+        stop: crate::protocol::Stop,
+        until: i64,
+        terminals: Vec<(usize, (String, i64))>,
+    },
     /// Text for a slash command with its argument.
     Report {
         report: Report,

@@ -11,6 +11,7 @@ pub mod notices;
 pub mod permissions;
 pub mod processes;
 pub mod queue;
+pub mod replay;
 pub mod rewind;
 pub mod selection;
 pub mod self_test;

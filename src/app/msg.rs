@@ -133,6 +133,14 @@ pub enum LoadReply {
     UndoPoints(Result<Vec<crate::protocol::UndoPoint>, String>),
     /// What undoing this command would mean.
     UndoPreview { command: i64, preview: Result<Box<crate::protocol::UndoPreview>, String> },
+    /// A part of a time line, or why it can't be had.
+    Replay { session: crate::protocol::SessionId, page: Result<Box<crate::protocol::ReplayPage>, String> },
+    /// What a moment of it shows.
+    ReplayMoment {
+        session: crate::protocol::SessionId,
+        stop: crate::protocol::Stop,
+        moment: Result<crate::protocol::ReplayMoment, String>,
+    },
     /// An image to attach, or why there is none.
     Image(Result<crate::protocol::Image, String>),
     /// Name and description of skins and themes.

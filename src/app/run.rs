@@ -13,7 +13,7 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{compaction, queue, rewind, sessions, tabs, turn, undo};
+use crate::app::session::{compaction, queue, replay, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
@@ -83,6 +83,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),
         Action::SessionTree => tree::open(model, out),
+        Action::Replay => replay::here(model, out),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),
@@ -208,6 +209,18 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::ForkSession
         | Action::SelectedTree
         | Action::ExportSession
+        | Action::Play
+        | Action::PlaySpeed
+        | Action::Jump0
+        | Action::Jump1
+        | Action::Jump2
+        | Action::Jump3
+        | Action::Jump4
+        | Action::Jump5
+        | Action::Jump6
+        | Action::Jump7
+        | Action::Jump8
+        | Action::Jump9
         | Action::CopyAddress
         | Action::CancelDownload
         | Action::KeepProcess

@@ -11,7 +11,7 @@ use crate::app::lists::{
     extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, tree, uses,
 };
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{checkout, elsewhere, items, queue, rewind, sessions, tabs, turn, undo};
+use crate::app::session::{checkout, elsewhere, items, queue, replay, rewind, sessions, tabs, turn, undo};
 use crate::app::terminal::{asks, editor, pane};
 use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
@@ -227,6 +227,8 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::RewindPreview { item, preview } => rewind::previewed(model, out, item, preview.map(|it| *it)),
         LoadReply::UndoPoints(points) => undo::listed(model, out, points),
         LoadReply::UndoPreview { command, preview } => undo::previewed(model, command, preview.map(|it| *it)),
+        LoadReply::Replay { session, page } => replay::loaded(model, out, &session, page.map(|it| *it)),
+        LoadReply::ReplayMoment { session, stop, moment } => replay::shown(model, &session, stop, moment),
         LoadReply::Image(image) => composer::image(model, image),
         LoadReply::Elsewhere { query, rows, more, problems } => {
             elsewhere::listed(model, out, &query, rows, more, &problems);

@@ -199,7 +199,11 @@ async fn first_tabs(args: &ChatArgs, base: &Base, store: &Store) -> anyhow::Resu
         }
     }
     let opens = first.map_or(Opens::New, Opens::Resume);
-    Ok((setup::spec(args, base, None)?, FirstTabs { first: opens, behind, choose }))
+    let replay = match &args.replay {
+        Some(name) => Some(store.resolve(name).await?),
+        None => None,
+    };
+    Ok((setup::spec(args, base, None)?, FirstTabs { first: opens, behind, choose, replay }))
 }
 
 /// How tools are shown, for the calls of resumed sessions.

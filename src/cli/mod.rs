@@ -120,6 +120,9 @@ pub struct ChatArgs {
     /// Require an answer that matches this JSON Schema
     #[arg(long, value_name = "FILE")]
     pub json_schema: Option<PathBuf>,
+    /// Show this session on a time line first.
+    #[arg(skip)]
+    pub replay: Option<String>,
 }
 
 /// An amount of money.
@@ -295,9 +298,17 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Sessions(args) => {
             let cwd = std::env::current_dir().unwrap_or_default();
             let home = setup::paths()?.home;
-            setup::block_on(async {
+            let replay = match &args.command {
+                Some(sessions::SessionsCommand::Replay { id }) => Some(id.clone()),
+                _ => None,
+            };
+            let code = setup::block_on(async {
                 sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
-            })
+            })?;
+            match replay.filter(|_| code == 0) {
+                Some(id) => chat::run(ChatArgs { replay: Some(id), ..ChatArgs::default() }),
+                None => Ok(code),
+            }
         }
         Command::MigrateSessions(args) => {
             let store = crate::store::Store::spawn(setup::paths()?.home);

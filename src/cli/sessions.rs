@@ -1,4 +1,4 @@
-//! `hermes sessions`: list, show, search, export, rename, tag, pin, fork, archive, trash, import, repair, stats.
+//! `hermes sessions`: list, show, search, export, replay, rename, tag, pin, fork, archive, trash, import, repair, stats.
 //!
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
@@ -13,7 +13,7 @@ pub(super) use import::parse_session;
 use crate::config::Paths;
 use crate::protocol::{ItemId, SessionId};
 use crate::report::disk::{self, Disk};
-use crate::report::sessions::{Format, export, text};
+use crate::report::sessions::{ExportError, Format, export, text};
 use crate::store::filter::Filter;
 use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
 use crate::text::format::bytes;
@@ -65,7 +65,12 @@ pub enum SessionsCommand {
         id: String,
         #[arg(short, long, value_enum, default_value_t)]
         format: Format,
+        /// With `--format asciicast`: only this terminal, counted from 1
+        #[arg(long, value_name = "N")]
+        terminal: Option<usize>,
     },
+    /// Show a session on a time line: conversation, terminals, plan, files
+    Replay { id: String },
     /// Give a session a title
     Rename {
         id: String,
@@ -158,7 +163,7 @@ pub async fn run(
         writeln!(err, "warning: {warning}")?;
     }
     let done = match command(args, &store, cwd, out, err).await {
-        Err(error) => match error.downcast_ref::<StoreError>() {
+        Err(error) => match told(&error) {
             Some(told) => writeln!(err, "hermes: {told}").map(|()| 1).map_err(Into::into),
             // A reader such as `head` that has seen enough is no failure.
             None if broken_pipe(&error) => Ok(0),
@@ -170,8 +175,21 @@ pub async fn run(
     done
 }
 
+/// What is said of an error that a person can do something about.
+fn told(error: &anyhow::Error) -> Option<String> {
+    let of_store = error.downcast_ref::<StoreError>().map(ToString::to_string);
+    of_store.or_else(|| match error.downcast_ref::<ExportError>()? {
+        ExportError::Write(_) => None,
+        told => Some(told.to_string()),
+    })
+}
+
 fn broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    let written = match error.downcast_ref::<ExportError>() {
+        Some(ExportError::Write(error)) => Some(error),
+        _ => error.downcast_ref::<std::io::Error>(),
+    };
+    written.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 async fn command(
@@ -201,11 +219,13 @@ async fn command(
             let session = store.resolve(&id).await?;
             list::show(store, &session, json, out).await
         }
-        SessionsCommand::Export { id, format } => {
+        SessionsCommand::Export { id, format, terminal } => {
             let session = store.resolve(&id).await?;
-            export::export(&export::gather(store, &session).await?, format, out, err)?;
+            export::export(&export::gather(store, &session, format, terminal).await?, format, out, err)?;
             Ok(0)
         }
+        // Only looks whether it is there; the screen shows it.
+        SessionsCommand::Replay { id } => store.resolve(&id).await.map(|_| 0).map_err(Into::into),
         SessionsCommand::Rename { id, title } => {
             let session = store.resolve(&id).await?;
             rename(store, &session, &title.join(" "), json, out).await

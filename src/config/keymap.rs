@@ -67,6 +67,8 @@ pub enum Context {
     Sessions,
     /// The prompts to go back to, and what is taken back.
     Rewind,
+    /// A session on a time line.
+    Replay,
     /// The card of a policy that changed on disk.
     Policy,
     /// What still runs, before the program is left.
@@ -79,7 +81,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 21] = [
+    pub const ALL: [Context; 22] = [
         Context::Global,
         Context::Composer,
         Context::Completion,
@@ -96,6 +98,7 @@ impl Context {
         Context::Question,
         Context::Sessions,
         Context::Rewind,
+        Context::Replay,
         Context::Policy,
         Context::Quit,
         Context::SignIn,
@@ -122,6 +125,7 @@ impl Context {
             Context::Question => "question",
             Context::Sessions => "sessions",
             Context::Rewind => "rewind",
+            Context::Replay => "replay",
             Context::Policy => "policy",
             Context::Quit => "quit",
             Context::SignIn => "sign-in",

@@ -19,6 +19,7 @@ pub mod permissions;
 pub mod policy_files;
 pub mod profiles;
 pub mod project;
+pub mod recordings;
 pub mod said;
 pub mod schema;
 pub mod sessions;
@@ -38,6 +39,7 @@ pub use mcp::McpServerConfig;
 pub use models::{ModelsConfig, SmallProfile};
 pub use paths::Paths;
 pub use sessions::SessionsConfig;
+pub use recordings::RecordingsConfig;
 pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;
@@ -76,6 +78,7 @@ pub struct Config {
     pub sessions: SessionsConfig,
     /// What the layers of a request may take.
     pub context: ContextConfig,
+    pub recordings: RecordingsConfig,
     pub skills: SkillsConfig,
     pub security: SecurityConfig,
     /// Events to lists of commands; `plugins::hook::read` knows their shapes.

@@ -14,6 +14,7 @@ use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
 use crate::plugins::consent::Standing;
 use crate::plugins::host::Options;
+use crate::recordings::Limits;
 use crate::store::Store;
 use crate::tools::registry::Registry;
 use std::io::Write as _;
@@ -60,6 +61,7 @@ impl Services {
             sudo_password: base.loaded.env("SUDO_PASSWORD").map(|password| Hidden::new(password.to_owned())),
             max_processes: terminal.max_processes,
             register: Some(base.paths.processes()),
+            recordings: recorded(base),
             ..ExecOptions::default()
         });
         let registry = Arc::new(Registry::builtin());
@@ -193,6 +195,14 @@ pub async fn leave(backends: Backends) {
         Ok(Err(error)) => tracing::error!("could not leave the backend: {error}"),
         Err(_) => say(&format!("{label} did not answer: it may still hold resources of this session")),
     }
+}
+
+/// How terminals are recorded, if they are.
+fn recorded(base: &Base) -> Option<Limits> {
+    let settings = &base.loaded.config.recordings;
+    let limits =
+        Limits { home: base.paths.home.clone(), terminal: settings.terminal_bytes, all: settings.budget_bytes };
+    settings.enabled.then_some(limits)
 }
 
 /// The models as servers see them.

@@ -1,6 +1,7 @@
 //! What commands of this program have in common.
 
 use super::Hidden;
+use crate::recordings::Limits;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ pub struct ExecOptions {
     pub max_processes: usize,
     /// The file that names what runs in the background, for the next run of this program.
     pub register: Option<PathBuf>,
+    /// Where terminals of sessions are recorded and how much of them; `None`: nothing is.
+    pub recordings: Option<Limits>,
 }
 
 impl Default for ExecOptions {
@@ -51,6 +54,7 @@ impl Default for ExecOptions {
             sudo_password: None,
             max_processes: 200,
             register: None,
+            recordings: None,
         }
     }
 }

@@ -7,6 +7,7 @@ mod life;
 mod many;
 mod output;
 mod panes;
+mod recording;
 mod rows;
 mod start;
 mod table;

@@ -42,6 +42,8 @@ pub enum File {
     Kept,
     /// `checkpoints/SESSION/NAME.json` of the home: a named checkpoint.
     Checkpoint,
+    /// `recordings/SESSION/NAME.rec` of the home: what a terminal showed.
+    Recording,
     /// `cache/NAME.asked` of the home: when a provider was asked for its models.
     Asked,
     /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
@@ -136,6 +138,22 @@ pub fn file(kind: File, home: &Path, path: &Path) -> Result<bool, RemoveError> {
     }
 }
 
+/// Deletes `recordings/SESSION` of the home when nothing is left in it. Blocks.
+pub fn recordings_of(home: &Path, folder: &Path) {
+    let at = At { path: folder };
+    let fits = |parts: &[&str]| matches!(parts, ["recordings", _]);
+    let done = at.below(home, fits).and_then(|(home, inside)| {
+        let Some(parent) = at.walk(&home, &inside)? else { return Ok(()) };
+        match unlinkat(&parent, folder.file_name().unwrap_or_default(), AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST) => Ok(()),
+            Err(error) => Err(at.failed(error)),
+        }
+    });
+    if let Err(error) = done {
+        tracing::debug!("{error}");
+    }
+}
+
 /// Deletes a folder of ours in `home` with all that is in it; `false` when there is none. Blocks.
 ///
 /// # Errors
@@ -182,6 +200,7 @@ impl File {
             (Self::Backup, ["backups", name]) => name.contains("-schema-") && name.ends_with(".db"),
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
+            (Self::Recording, ["recordings", _, name]) => name.ends_with(".rec"),
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
             (Self::Window, ["run", name]) => match name.strip_suffix(".sock").and_then(|name| name.split_once('.')) {
                 Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),

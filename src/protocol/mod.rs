@@ -13,6 +13,7 @@ mod item;
 mod mode;
 mod question;
 mod resumed;
+mod replay;
 mod rewind;
 mod session;
 mod summary;
@@ -37,6 +38,7 @@ pub use item::{
 pub use mode::Mode;
 pub use question::{Question, QuestionId, Todo, TodoStatus};
 pub use resumed::{FileSince, ResumeCard};
+pub use replay::{Beat, RecordedTerminal, ReplayMoment, ReplayPage, Stop};
 pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };

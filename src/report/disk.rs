@@ -32,7 +32,7 @@ pub struct Disk {
 }
 
 /// Names of the kinds, and how their spare bytes go.
-const KINDS: [(&str, &str); 10] = [
+const KINDS: [(&str, &str); 11] = [
     ("database", ""),
     ("replaced databases", "delete state.db.before-* once `hermes sessions list` shows everything"),
     ("journals", ""),
@@ -42,6 +42,7 @@ const KINDS: [(&str, &str); 10] = [
     ("spilled output", "close the sessions that made it"),
     ("logs", "delete old files of logs/"),
     ("models and engines", "hermes models remove"),
+    ("recordings", "lower recordings.budget_bytes, or delete sessions"),
     ("other", ""),
 ];
 
@@ -62,7 +63,8 @@ fn kind(path: &Path, age: Duration) -> (usize, bool) {
         ("cache", Some("spill")) => (6, age > STALE),
         ("logs", _) => (7, age > STALE),
         ("models" | "engines", _) => (8, false),
-        _ => (9, false),
+        ("recordings", _) => (9, false),
+        _ => (10, false),
     }
 }
 

@@ -101,6 +101,10 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::ElsewherePreview { key } => elsewhere::preview(&context, key).await?,
         LoadRequest::TakeOver { wish, here } => elsewhere::take(&context, &facts, &wish, &here).await,
         LoadRequest::Migrate => elsewhere::migrate(&context, &facts).await?,
+        LoadRequest::Replay { session, before } => super::replay::page(&context, &facts, session, before).await,
+        LoadRequest::ReplayMoment { session, stop, until, terminals } => {
+            super::replay::moment(&context, &facts, session, stop, until, terminals).await
+        }
         LoadRequest::Report { report, argument } => reports::report(report, &argument, &context, &facts).await,
         LoadRequest::Prompt { server, prompt, args } => {
             let args = args.into_iter().map(|(name, value)| (name, value.into())).collect();

@@ -17,6 +17,7 @@ mod open_tabs;
 mod own_server;
 mod paths;
 mod permissions;
+mod replay;
 mod reports;
 mod self_test;
 mod servers;
@@ -31,7 +32,7 @@ use crate::app::model::local::LocalFact;
 use crate::app::model::modal::SessionScope;
 use crate::app::model::notices::Notices;
 use crate::app::model::tab::{KeptTab, TabId, TabState};
-use crate::app::session::{sessions, tabs};
+use crate::app::session::{replay as replay_view, sessions, tabs};
 use crate::app::{Effect, Model, Msg, update};
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
@@ -66,6 +67,8 @@ pub struct FirstTabs {
     pub behind: Vec<KeptTab>,
     /// Words that the browser opens with, for sessions of other agents.
     pub choose: Option<String>,
+    /// The session that is shown on a time line over it.
+    pub replay: Option<SessionId>,
 }
 
 /// When a frame that was drawn without grammars is drawn again.
@@ -183,6 +186,9 @@ impl Screen {
         tabs::restore(&mut self.model, &mut behind, tabs.behind);
         if let Some(words) = tabs.choose {
             sessions::show(&mut self.model, &mut behind, &words, SessionScope::Elsewhere);
+        }
+        if let Some(session) = tabs.replay {
+            replay_view::open(&mut self.model, &mut behind, session);
         }
         self.pending.extend(behind);
         if let Some(text) = first {

@@ -233,5 +233,9 @@ pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreErro
         Ok(Ok(true))
     })??;
     super::live::forget_stream(db, session);
+    if gone && let Err(error) = crate::recordings::remove(&db.home, &session.0) {
+        // The session is gone whatever becomes of them; they are dropped with the oldest.
+        tracing::warn!("recordings of {session} are left: {error}");
+    }
     forgotten.map(|()| gone)
 }

@@ -21,6 +21,24 @@ pub fn lines(text: &str) -> Vec<Line> {
     out
 }
 
+/// The text of a line with sequences for what its cells have of colours and attributes.
+pub fn encode(line: &Line) -> String {
+    let mut out = String::new();
+    let mut last = Cell::default();
+    for span in &line.spans {
+        let cell = if let Role::Screen(cell) = span.role { cell } else { Cell::default() };
+        if cell != last {
+            out.push_str(&super::screen::rendition(cell));
+            last = cell;
+        }
+        out.push_str(&span.text);
+    }
+    if last != Cell::default() {
+        out.push_str("\x1b[0m");
+    }
+    out
+}
+
 fn line(text: &str, cell: &mut Cell) -> Vec<Span> {
     if text.bytes().all(|byte| (0x20..0x7f).contains(&byte) || byte == b'\t') {
         return if text.is_empty() { Vec::new() } else { vec![Span::new(text, Role::Screen(*cell))] };

@@ -148,7 +148,7 @@ fn paint(color: vt100::Color) -> Paint {
 }
 
 /// The sequence that sets these attributes and no others.
-fn rendition(cell: Cell) -> String {
+pub(super) fn rendition(cell: Cell) -> String {
     let mut codes = String::from("\x1b[0");
     let flags = [(cell.bold, 1), (cell.dim, 2), (cell.italic, 3), (cell.underline, 4), (cell.inverse, 7)];
     flags.iter().filter(|(set, _)| *set).for_each(|(_, code)| codes.push_str(&format!(";{code}")));

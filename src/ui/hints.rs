@@ -139,6 +139,17 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
         Modal::Rewind(_) => list("continue", "close"),
         // The edge of the card says them.
         Modal::Undo(_) => Vec::new(),
+        Modal::Replay(_) => said(&[
+            (hint::pair(key(Action::Left), key(Action::Right)), "item"),
+            (hint::pair(key(Action::Up), key(Action::Down)), "screen"),
+            (hint::pair(key(Action::PageUp), key(Action::PageDown)), "turn"),
+            (key(Action::Play), "plays"),
+            (key(Action::PlaySpeed), "speed"),
+            (key(Action::Fork), "forks here"),
+            (key(Action::Rewind), "rewinds"),
+            (key(Action::Export), "exports"),
+            (leave, "close"),
+        ]),
         // The edge of the card says how to leave it.
         Modal::Question(question) if question.text.is_some() => said(&[(enter, "answers")]),
         Modal::Picker(_) | Modal::Sessions(_) | Modal::Question(_) => list("select", "close"),

@@ -125,7 +125,7 @@ fn beside(area: Rect, over: Option<Rect>) -> Rect {
 fn modal_place(model: &Model, modal: &Modal, area: Rect, mode: Mode, status: Rect) -> Rect {
     let column = layout::column(model, area, mode);
     let width = match modal {
-        Modal::Sessions(_) | Modal::Rewind(_) | Modal::Undo(_) => area.width,
+        Modal::Sessions(_) | Modal::Rewind(_) | Modal::Undo(_) | Modal::Replay(_) => area.width,
         _ if column.width < 96 => area.width,
         _ => column.width,
     };

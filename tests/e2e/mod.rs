@@ -45,6 +45,7 @@ mod print;
 mod profiles;
 mod programs;
 mod real_agents;
+mod replay;
 mod results;
 mod rewind;
 mod sandbox;

@@ -317,6 +317,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Sessions(_)
         | Modal::Rewind(_)
         | Modal::Undo(_)
+        | Modal::Replay(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)

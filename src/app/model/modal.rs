@@ -15,6 +15,7 @@ pub enum Modal {
     Sessions(Box<SessionBrowser>),
     Rewind(Box<super::rewind::RewindModal>),
     Undo(Box<super::undo::UndoModal>),
+    Replay(Box<super::replay::ReplayModal>),
     /// Scrollable text: help, reports, the whole of something.
     Text(TextModal),
     Confirm(Confirm),
@@ -44,6 +45,7 @@ impl Modal {
             Modal::Sessions(_)
             | Modal::Rewind(_)
             | Modal::Undo(_)
+            | Modal::Replay(_)
             | Modal::Text(_)
             | Modal::Quit(_)
             | Modal::SignIn(_) => None,
@@ -116,6 +118,7 @@ impl Modal {
             | Modal::Confirm(_)
             | Modal::Input(_)
             | Modal::SignIn(_)
+            | Modal::Replay(_)
             | Modal::Quit(_) => None,
         }
     }
@@ -139,6 +142,7 @@ impl Modal {
             Modal::Approval(_)
             | Modal::Question(_)
             | Modal::Undo(_)
+            | Modal::Replay(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
@@ -159,6 +163,7 @@ impl Modal {
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
             Modal::Undo(_)
+            | Modal::Replay(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)

@@ -15,6 +15,8 @@ pub struct RewindModal {
     /// Index into `matches`.
     pub selected: usize,
     pub loading: bool,
+    /// The prompt that is selected once the list is there; `None`: the newest.
+    pub wanted: Option<crate::protocol::ItemId>,
     /// What the selected prompt would mean, once it is known.
     pub preview: Option<RewindPreview>,
     /// Why there is no preview.

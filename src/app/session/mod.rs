@@ -5,6 +5,7 @@ pub mod compaction;
 pub mod elsewhere;
 pub mod items;
 pub mod queue;
+pub mod replay;
 pub mod rewind;
 pub mod sessions;
 pub mod tabs;

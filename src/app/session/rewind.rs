@@ -28,6 +28,11 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>) {
     show(model, out, RewindModal { loading: true, ..RewindModal::default() });
 }
 
+/// Opens it at a prompt.
+pub fn open_at(model: &mut Model, out: &mut Vec<Effect>, item: ItemId) {
+    show(model, out, RewindModal { loading: true, wanted: Some(item), ..RewindModal::default() });
+}
+
 /// `/undo`: the last exchange. Asks only when more than the conversation changes.
 pub fn undo(model: &mut Model, out: &mut Vec<Effect>) {
     show(model, out, RewindModal { loading: true, undo: true, ..RewindModal::default() });
@@ -77,6 +82,9 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, points: Result<Vec<Rewin
         Ok(points) => {
             modal.points = points;
             filter(modal);
+            let wanted = modal.wanted.take();
+            let at = modal.matches.iter().position(|at| Some(modal.points[*at].item) == wanted);
+            modal.selected = at.unwrap_or_default();
             return ask(model, out);
         }
         Err(problem) => problem,

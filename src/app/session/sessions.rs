@@ -1,9 +1,9 @@
 //! Sessions: opening, switching, browsing, naming, leaving.
 
-mod excerpt;
+pub mod excerpt;
 pub mod keeping;
 
-use super::{checkout, elsewhere, items, queue, rewind, tabs, turn};
+use super::{checkout, elsewhere, items, queue, replay, rewind, tabs, turn};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::effect::{Effect, LoadRequest};
@@ -269,6 +269,11 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
                 browser.preview.clear();
             }
             ask(model, out);
+        }
+        Some(Action::Replay) => {
+            if let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) {
+                replay::open(model, out, id.as_str().into());
+            }
         }
         Some(action) if keeping::act(model, out, action) => {}
         _ => {

@@ -6,7 +6,7 @@ use crate::app::input::{drafts, keys};
 use crate::app::model::modal::Modal;
 use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::{Model, TurnStatus};
-use crate::app::session::sessions;
+use crate::app::session::{replay, sessions};
 use crate::app::terminal::{pane, processes};
 
 /// Milliseconds between the frames of a spinner.
@@ -30,6 +30,7 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         Modal::Input(input) => Some(input.inert_until).filter(|until| *until > model.now),
         // The time that is left counts down.
         Modal::SignIn(_) => Some(model.now - model.now.rem_euclid(CLOCK) + CLOCK),
+        Modal::Replay(replay) => replay.plays,
         Modal::Rewind(_) | Modal::Undo(_) | Modal::Text(_) | Modal::Quit(_) => None,
     });
     let candidates = [
@@ -86,6 +87,7 @@ pub fn woke(model: &mut Model, out: &mut Vec<Effect>) {
     drafts::woke(model, out);
     pane::woke(model);
     sessions::woke(model, out);
+    replay::woke(model, out);
 }
 
 #[cfg(test)]

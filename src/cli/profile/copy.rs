@@ -35,6 +35,7 @@ const OWN: &[&str] = &[
     "logs",
     "node_modules",
     "processes.json",
+    "recordings",
     "run",
     "sessions",
     "state-snapshots",

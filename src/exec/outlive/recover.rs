@@ -6,6 +6,7 @@ use super::register::{Entry, Left};
 use crate::exec::process::hub::Hub;
 use crate::exec::process::lifecycle::{End, Life};
 use crate::exec::process::record::{Phase, Process};
+use crate::exec::screen::recorder::Recorded;
 use crate::exec::terminal::log::Output;
 use crate::exec::terminal::spill::Spill;
 use crate::exec::{Exec, Exit, ExitReason, Launch, ProcessEvent, ProcessId, RemoteEnd, Spawn, now_ms};
@@ -117,6 +118,7 @@ impl Exec {
             wake,
             remote: None,
             watchers: AtomicU32::new(0),
+            recorded: Recorded::default(),
             last_output: AtomicI64::new(0),
             launch: spawn.into(),
             exits: Vec::new(),

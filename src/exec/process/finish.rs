@@ -128,6 +128,9 @@ impl Reader {
         let kind = if survivors { ProcessEvent::Changed } else { ProcessEvent::Exited };
         self.hub.outbox.row(kind, &self.process);
         self.hub.touch(&self.process);
+        if !survivors {
+            self.hub.recorder.touch(&self.hub, &self.process, true);
+        }
     }
 
     /// What its shell left behind, here or on another machine; `keep`: for the commands that follow.
@@ -194,6 +197,7 @@ impl Reader {
         self.process.phase.send_modify(|phase| phase.closed = true);
         if survived {
             self.hub.outbox.row(ProcessEvent::Exited, &self.process);
+            self.hub.recorder.touch(&self.hub, &self.process, true);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::exec::outlive::remote_recovery::Looks;
 use crate::exec::outlive::terminal_keeper::TerminalKeeper;
 use crate::exec::sandbox;
 use crate::exec::sandbox::{ReadySandbox, Sandbox, Support};
+use crate::exec::screen::recorder::Recorder;
 use crate::exec::screen::watch::Screens;
 use crate::exec::{ExecError, ExecOptions, ProcessId};
 use crate::lock::lock;
@@ -54,6 +55,7 @@ pub(crate) struct Hub {
     pub(crate) askpass: OnceCell<Option<Askpass>>,
     /// What the two panes show.
     pub(crate) screens: [Arc<Screens>; 2],
+    pub(crate) recorder: Recorder,
     pub(crate) keeper: TerminalKeeper,
     pub(crate) register: Arc<Register>,
     pub(in crate::exec) unclaimed: Unclaimed,
@@ -89,6 +91,7 @@ impl Hub {
             notices: Notices::new(),
             masks: AtomicBool::new(true),
             screens: Default::default(),
+            recorder: Recorder::default(),
             table: Mutex::default(),
             shell: OnceCell::new(),
             base: OnceCell::new(),
@@ -256,7 +259,8 @@ impl Hub {
     }
 
     /// Something of a process is to be seen.
-    pub(crate) fn touch(&self, process: &Process) {
+    pub(crate) fn touch(self: &Arc<Self>, process: &Arc<Process>) {
+        self.recorder.touch(self, process, false);
         if process.is_watched() {
             self.screens.iter().for_each(|screens| screens.touch(&process.id));
         }

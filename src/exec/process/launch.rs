@@ -8,6 +8,7 @@ use super::shell::{Shell, StateFile};
 use super::spawn::{self, SpawnFailure, Wiring};
 use crate::exec::outlive::detached::MARK;
 use crate::exec::sandbox::{Guard, Prepared};
+use crate::exec::screen::recorder::Recorded;
 use crate::exec::terminal::log::Output;
 use crate::exec::terminal::reader::{Duty, Reader, Seat};
 use crate::exec::terminal::spill::Spill;
@@ -117,6 +118,9 @@ impl Exec {
             headless: spawn.headless,
             patterns: launch.watch_patterns.clone(),
         };
+        // The terminals of sessions: nobody listens to what an editor of a prompt does.
+        let has_terminal = spawned.tty.is_some();
+        let records = self.hub.options.recordings.is_some() && has_terminal && self.hub.notices.are_heard(&spawn.task);
         let process = Arc::new(Process {
             id: id.clone(),
             task: spawn.task.clone(),
@@ -137,6 +141,7 @@ impl Exec {
             wake,
             remote: remote.clone(),
             watchers: AtomicU32::new(0),
+            recorded: Recorded::new(records),
             last_output: AtomicI64::new(0),
             launch,
             exits,

@@ -129,6 +129,11 @@ impl Notices {
         receiver
     }
 
+    /// Whether somebody listens to a task: a session does as long as it is open.
+    pub(crate) fn are_heard(&self, task: &str) -> bool {
+        lock(&self.listeners).get(task).is_some_and(|listener| !listener.is_closed())
+    }
+
     /// Never blocks. A task that nobody listens to is told nothing; when its listener is slow, matches go first.
     pub(crate) fn post(&self, notice: Notice) {
         let Some(listener) = lock(&self.listeners).get(notice.task()).cloned() else { return };

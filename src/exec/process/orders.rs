@@ -21,6 +21,9 @@ const GONE: Duration = Duration::from_secs(3);
 const SILENT: Duration = Duration::from_millis(160);
 const SETTLED: Duration = Duration::from_millis(1500);
 
+/// How long the last screens may take to be recorded.
+const RECORDED: Duration = Duration::from_secs(2);
+
 /// Signals that can be sent by name.
 const SIGNALS: &[(&str, Signal)] = &[
     ("INT", Signal::INT),
@@ -316,11 +319,13 @@ impl Exec {
             }
             waiting.push(process);
         }
+        let hub = Arc::clone(&self.hub);
         let all = tokio::task::spawn_blocking(move || {
             let deadline = Instant::now() + Duration::from_secs(3);
             for process in waiting {
                 wait_until_over(&process, deadline);
             }
+            hub.recorder.finish(RECORDED);
         });
         if let Err(error) = all.await {
             tracing::error!("waiting for processes to exit: {error}");

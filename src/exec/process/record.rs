@@ -5,6 +5,7 @@ use super::outbox::Outbox;
 use super::procfs::Identity;
 use super::spawn::Tty;
 use crate::exec::outlive::detached::{Detached, RemoteWork};
+use crate::exec::screen::recorder::Recorded;
 use crate::exec::terminal::input::{Input, Kind};
 use crate::exec::terminal::log::{Captured, Output};
 use crate::exec::{Ending, Exit, Launch, Origin, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals, now_ms};
@@ -77,6 +78,8 @@ pub(crate) struct Process {
     pub(crate) remote: Option<std::sync::Arc<dyn crate::exec::RemoteCommand>>,
     /// How many panes show it.
     pub(crate) watchers: AtomicU32,
+    /// Whether its screens are kept.
+    pub(crate) recorded: Recorded,
     /// When it printed last (milliseconds since the epoch).
     pub(crate) last_output: AtomicI64,
     /// What it was started with, to start it again.

@@ -63,6 +63,7 @@ fn files_go_only_from_where_we_put_them() {
         (File::Kept, format!("history/{hash}")),
         (File::Kept, "history/.new-x1".to_owned()),
         (File::Checkpoint, "checkpoints/20260101_120000_abcdef/before.json".to_owned()),
+        (File::Recording, "recordings/20260101_120000_abcdef/1700000000000-proc_1.00000.rec".to_owned()),
         (File::Asked, "cache/openai.asked".to_owned()),
         (File::Window, "run/17.tabs".to_owned()),
         (File::Window, "run/17.lock".to_owned()),

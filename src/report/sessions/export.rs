@@ -1,11 +1,13 @@
 //! A session as a file: JSONL that comes back in whole, ShareGPT for training, and the readable ones.
 
 use super::text::rfc3339;
-use super::{Format, html, markdown};
+use super::{ExportError, Format, html, markdown};
 use crate::protocol::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
-use crate::store::{Page, SessionMeta, Store, StoreError};
+use crate::recordings::{self, Terminal};
+use crate::store::{Page, SessionMeta, Store};
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use std::path::Path;
 
 /// All that an export needs to know.
 pub struct Gathered {
@@ -13,15 +15,47 @@ pub struct Gathered {
     about: SessionMeta,
     page: Page,
     prompt: Option<String>,
+    /// Only for the format that is made of them.
+    terminals: Vec<Terminal>,
 }
 
-/// Reads a session for an export.
+/// Reads a session for an export. `terminal` is the number of one, from 1 on; without it all are meant.
 ///
 /// # Errors
-/// It is not there, or the store fails.
-pub async fn gather(store: &Store, session: &SessionId) -> Result<Gathered, StoreError> {
-    let (about, page) = (store.about(session).await?, store.whole(session).await?);
-    Ok(Gathered { session: session.clone(), about, page, prompt: store.prompt(session).await? })
+/// It is not there, nothing of its terminals is, or the store fails.
+pub async fn gather(
+    store: &Store,
+    session: &SessionId,
+    format: Format,
+    terminal: Option<usize>,
+) -> Result<Gathered, ExportError> {
+    let about = store.about(session).await?;
+    let mut gathered =
+        Gathered { session: session.clone(), about, page: Page::default(), prompt: None, terminals: vec![] };
+    if format == Format::Asciicast {
+        gathered.terminals = terminals(store, session, terminal).await?;
+    } else {
+        (gathered.page, gathered.prompt) = (store.whole(session).await?, store.prompt(session).await?);
+    }
+    Ok(gathered)
+}
+
+/// The recorded terminals that are meant.
+async fn terminals(store: &Store, session: &SessionId, number: Option<usize>) -> Result<Vec<Terminal>, ExportError> {
+    // They lie beside the database.
+    let database = store.opened().await.path;
+    let home = Path::new(&database).parent().filter(|home| home.is_absolute());
+    let mut found = match home {
+        Some(home) => recordings::terminals(home, &session.0)?,
+        None => Vec::new(),
+    };
+    let count = found.len();
+    match number {
+        _ if found.is_empty() => Err(ExportError::NoRecording(session.clone())),
+        None => Ok(found),
+        Some(number) if (1..=count).contains(&number) => Ok(vec![found.swap_remove(number - 1)]),
+        Some(_) => Err(ExportError::NoTerminal { session: session.clone(), count }),
+    }
 }
 
 /// Writes what was gathered; `err` gets a warning when something of it can't be read.
@@ -29,7 +63,7 @@ pub async fn gather(store: &Store, session: &SessionId) -> Result<Gathered, Stor
 /// # Errors
 /// Only when a writer fails.
 pub fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let Gathered { session, about, page, prompt } = from;
+    let Gathered { session, about, page, prompt, terminals } = from;
     if page.skipped > 0 {
         writeln!(err, "warning: skipped {} unreadable items; try `hermes sessions repair`", page.skipped)?;
     }
@@ -44,6 +78,10 @@ pub fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dy
         }
         Format::Md => markdown::write(about, &page.items, out)?,
         Format::Html => html::write(about, &page.items, out)?,
+        Format::Asciicast => {
+            let title = about.row.title.as_deref().unwrap_or(&about.row.preview);
+            recordings::write_asciicast(&terminals.iter().collect::<Vec<_>>(), title, out)?;
+        }
     }
     out.flush()
 }

@@ -23,15 +23,24 @@ pub enum Format {
     Html,
     /// Training data: one line of conversations
     Sharegpt,
+    /// The recorded terminals, for asciinema and its players
+    Asciicast,
 }
 
 /// Why a session is not exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    #[error("formats are md, jsonl, html, sharegpt")]
+    #[error("formats are md, jsonl, html, sharegpt, asciicast")]
     Format,
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nothing was recorded, or it was dropped.
+    #[error(
+        "[no recording] of session {0}: recordings.enabled turns recording on, and the oldest beyond recordings.budget_bytes are deleted"
+    )]
+    NoRecording(SessionId),
+    #[error("session {session} has {count} recorded terminals: name one from 1 to {count}")]
+    NoTerminal { session: SessionId, count: usize },
     #[error("the export was not written: {0}")]
     Write(#[from] io::Error),
 }
@@ -43,6 +52,6 @@ pub enum ExportError {
 pub async fn export_text(store: &Store, session: &SessionId, format: &str) -> Result<String, ExportError> {
     let format = Format::from_str(format, true).map_err(|_| ExportError::Format)?;
     let mut out = Vec::new();
-    export::export(&export::gather(store, session).await?, format, &mut out, &mut io::sink())?;
+    export::export(&export::gather(store, session, format, None).await?, format, &mut out, &mut io::sink())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }

@@ -9,6 +9,7 @@ mod picker;
 mod policy_changed;
 mod question;
 mod quit;
+mod replay;
 mod rewind;
 mod sessions;
 mod sign_in;
@@ -55,6 +56,7 @@ pub fn draw(
         Modal::Picker(state) => picker::draw(model, state, paint, area, layout),
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
+        Modal::Replay(state) => replay::draw(model, state, paint, area, layout),
         Modal::Undo(state) => undo::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),

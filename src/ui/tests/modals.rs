@@ -78,6 +78,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
         ),
         ("undo", Modal::Undo(Box::new(undo()))),
+        ("replay", Modal::Replay(Box::new(replay()))),
         (
             "text",
             Modal::Text(TextModal {
@@ -238,4 +239,55 @@ pub fn sign_in() -> SignInModal {
         ends: NOW + 754_000,
     };
     SignInModal { provider: "nous".into(), title: "Nous Portal".into(), stage: SignInStage::Code(visit) }
+}
+
+/// The middle of a session, with a terminal that paints.
+fn replay() -> crate::app::model::replay::ReplayModal {
+    use crate::app::model::replay::{ReplayModal, Track};
+    use crate::protocol::{Beat, RecordedTerminal, Usage};
+    let beat = |item: i64, at: i64, turn, prompt| Beat {
+        item: ItemId(item),
+        at: NOW + at,
+        turn,
+        prompt,
+        usage: (!prompt).then_some(Usage { input: 12_000, output: 800, cost: Some(0.04), ..Usage::default() }),
+        plan: Some(vec![
+            Todo { id: "1".into(), content: "Read the parser".into(), status: TodoStatus::Completed },
+            Todo { id: "2".into(), content: "Fix the race in it".into(), status: TodoStatus::InProgress },
+        ]),
+        files: vec![("src/parser/tokens.rs".into(), 14, 6)],
+    };
+    let terminal = |command: &str, changes: &[i64], ended_at: i64| RecordedTerminal {
+        key: (command.into(), NOW),
+        command: command.into(),
+        started_at: NOW,
+        ended_at: NOW + ended_at,
+        code: Some(0),
+        changes: changes.iter().map(|at| NOW + at).collect(),
+    };
+    let mut modal = ReplayModal::new("s".into());
+    modal.loading = false;
+    modal.title = "fix the race in the parser".into();
+    modal.beats = vec![
+        beat(1, 0, 1, true),
+        beat(2, 900, 1, false),
+        beat(3, 4000, 2, true),
+        beat(4, 6000, 2, false),
+        beat(5, 9000, 3, true),
+    ];
+    modal.terminals = vec![terminal("cargo test", &[1200, 1700, 5000], 7000), terminal("npm run dev", &[2000], 9000)];
+    modal.changed = vec![(NOW + 1500, "Cargo.lock".into())];
+    modal.track = Track::of(&modal.beats, &modal.terminals);
+    modal.at = 7;
+    modal.lines = vec![
+        Line::plain("❯ fix the race", Role::Strong),
+        Line::plain("· cargo test", Role::Dim),
+        Line::plain("It is a race between the reader and the writer; the tests show it.", Role::Text),
+    ];
+    modal.screens = vec![
+        (0, vec![Line::plain("running 12 tests", Role::Text), Line::plain("test parser::race ... ok", Role::Text)]),
+        (1, vec![Line::plain("ready on port 3000", Role::Text)]),
+    ];
+    modal.shown = modal.stop();
+    modal
 }

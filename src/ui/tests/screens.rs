@@ -110,6 +110,9 @@ fn a_terminal_taken_over() {
 fn each_modal() {
     for (name, model) in super::modals::modals() {
         insta::assert_snapshot!(format!("modal-{name}"), shown(&model, 100, 30));
+        if name == "replay" {
+            insta::assert_snapshot!("modal-replay-small", shown(&model, 60, 20));
+        }
     }
 }
 
