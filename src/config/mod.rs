@@ -38,8 +38,8 @@ pub use load::{Loaded, Place, Sources, load};
 pub use mcp::McpServerConfig;
 pub use models::{ModelsConfig, SmallProfile};
 pub use paths::Paths;
-pub use sessions::SessionsConfig;
 pub use recordings::RecordingsConfig;
+pub use sessions::SessionsConfig;
 pub use terminal::TerminalConfig;
 
 use crate::policy::Mode;

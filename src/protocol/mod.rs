@@ -12,8 +12,8 @@ mod intent;
 mod item;
 mod mode;
 mod question;
-mod resumed;
 mod replay;
+mod resumed;
 mod rewind;
 mod session;
 mod summary;
@@ -37,8 +37,8 @@ pub use item::{
 };
 pub use mode::Mode;
 pub use question::{Question, QuestionId, Todo, TodoStatus};
-pub use resumed::{FileSince, ResumeCard};
 pub use replay::{Beat, RecordedTerminal, ReplayMoment, ReplayPage, Stop};
+pub use resumed::{FileSince, ResumeCard};
 pub use rewind::{
     Fate, FileBack, FileKind, LeftOut, RanCommands, RewindOrder, RewindPoint, RewindPreview, Rewound, Theirs, Who,
 };

@@ -95,7 +95,8 @@ fn enter_forks_at_the_moment() {
     let mut model = ready();
     open_with(&mut model, false);
     let effects = script(&mut model, "<home><right><ret>");
-    let forks = |effect: &Effect| matches!(effect, Effect::Open { opens: Opens::ForkAt(id, ItemId(4)), .. } if id.0 == "s");
+    let forks =
+        |effect: &Effect| matches!(effect, Effect::Open { opens: Opens::ForkAt(id, ItemId(4)), .. } if id.0 == "s");
     assert!(effects.iter().any(forks), "{effects:?}");
     assert!(model.tab.modals.is_empty());
 }
