@@ -35,7 +35,8 @@ fn the_middle_of_a_command_is_seen_again_with_the_plan_of_that_time() {
     term.wait("Replay · paint it").wait("the wall is painted").wait("✓ paint the wall").wait("painted");
     // From the prompt down, screen by screen, to the middle.
     term.send("g").gone("the wall is painted");
-    term.send("j").wait("phase one of it").send("j").wait("phase two of it").wait("▸ paint the wall");
+    term.send("j").wait("phase one of it");
+    term.send("j").wait("phase two of it").wait("▸ paint the wall");
     assert!(!term.text().contains("the wall is painted"), "{}", term.text());
     term.send("G").wait("✓ paint the wall").gone("phase two of it");
     term.send("\x1b").gone("Replay ·");
@@ -46,7 +47,8 @@ fn the_middle_of_a_command_is_seen_again_with_the_plan_of_that_time() {
     let mut term = Term::sized(&home, &["-c"], (120, 40));
     term.wait("the wall is painted");
     term.send("/replay\r").wait("Replay · paint it");
-    term.send("q").gone("Replay ·").send("\x03\x04");
+    term.send("q").gone("Replay ·");
+    term.send("\x03\x04");
     assert_eq!(term.ended(), 0);
 
     // The same as an asciicast, which plays the same text.
