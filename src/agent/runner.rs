@@ -222,6 +222,8 @@ pub struct Runner {
     outside: outside::Outside,
     /// Calls ran since the last step began.
     calls_ran: bool,
+    /// Branch and changed files, as they were last seen at this time.
+    git: Option<(Instant, (String, usize))>,
     /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
     going_back: Option<(ItemId, String)>,
 }
@@ -346,6 +348,7 @@ impl Runner {
             compacting: None,
             outside: Default::default(),
             calls_ran: false,
+            git: None,
             going_back: None,
         }
     }

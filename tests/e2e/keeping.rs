@@ -80,7 +80,7 @@ fn tags_pins_the_archive_and_the_trash_on_the_screen_and_on_the_command_line() {
     term.send("\x1bu").wait("2 sessions");
     // The archive has a scope of its own.
     term.send("\x1ba").wait("1 session");
-    term.send("\t\t").wait("Archived sessions").wait("beta task");
+    term.send("\t\t\t").wait("Archived sessions").wait("beta task");
     term.send("\x1ba").wait("nothing is archived");
     term.send("\t\t").wait("2 sessions");
     term.send("\x1b").gone("2 sessions");

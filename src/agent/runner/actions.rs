@@ -136,6 +136,7 @@ impl Runner {
             Action::RunTools(calls) => {
                 self.look_before_calls().await;
                 self.calls_ran = true;
+                self.git = None;
                 self.run_tools(calls);
             }
             Action::Wait { delay, reason, attempt, of } => {

@@ -142,6 +142,9 @@ impl Runner {
         if files.is_empty() && look.heard.more == 0 && git.is_none() {
             return;
         }
+        if git.is_some() {
+            self.git = None;
+        }
         if let Some(words) = &mut git
             && let Ok(Some((branch, dirty))) = self.repository().await
         {

@@ -10,10 +10,14 @@ use crate::lock::lock;
 use crate::protocol::{ContextLayer, Layer, Level, Mode};
 use crate::text::format::count;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// Percent of the window from which on a person is warned.
 const NEARLY_FULL: u64 = 85;
+/// How long a repository's state is taken for known while nothing runs.
+const GIT_FRESH: Duration = Duration::from_secs(2);
 /// What helps when a conversation does not fit.
 const REMEDY: &str = "compact the conversation (/compact), start a new session (/new), rewind this one (/rewind), or choose a model with a larger window (/model)";
 
@@ -52,9 +56,13 @@ fn cut_layers(layers: &[ContextLayer]) -> Option<String> {
 }
 
 impl Runner {
-    /// Asks for the repository's state in a task; dropping the handle lets it end by itself.
+    /// Asks for the repository's state in a task; dropping the handle lets it end by itself. What was known a moment ago,
+    /// before anything ran that may have changed it, is not asked for again.
     pub(super) fn repository(&self) -> JoinHandle<Option<(String, usize)>> {
         let cwd = lock(&self.session.cwd).clone();
+        if let Some((_, git)) = self.git.as_ref().filter(|(since, _)| since.elapsed() < GIT_FRESH) {
+            return tokio::spawn(std::future::ready(Some(git.clone())));
+        }
         // A repository of this machine says nothing of another one.
         let here = self.deps.backends.current().is_none();
         let asked = async move {
@@ -71,6 +79,9 @@ impl Runner {
         let cwd = lock(&self.session.cwd).clone();
         // A task that was ended with the runtime knows as little as one that found no repository.
         let git = git.await.ok().flatten();
+        if self.git.as_ref().is_none_or(|(since, _)| since.elapsed() >= GIT_FRESH) {
+            self.git = git.clone().map(|git| (Instant::now(), git));
+        }
         self.keep_branch(git.as_ref().map(|(branch, _)| branch.as_str())).await;
         let processes = self.deps.exec.running();
         let plan = crate::tools::spec::AgentPort::plan(&*self.handle);

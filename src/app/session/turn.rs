@@ -238,7 +238,10 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
         model.tab.failed = true;
     }
     processes::turn_finished(model, out);
-    sidebar::look_again(model, out);
+    // An answer alone changes no file.
+    if outcome.steps != 1 {
+        sidebar::look_again(model, out);
+    }
     if !model.window_focused && (outcome.duration_ms > NOTIFY_FROM_MS || model.config.display.bell_on_complete) {
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }
