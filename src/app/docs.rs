@@ -89,7 +89,11 @@ pub fn keys_markdown(keymap: &Keymap) -> String {
             let keys: Vec<String> = keys.iter().map(|keys| format!("`{}`", escape(keys))).collect();
             format!("{action} {}", keys.join(" "))
         });
-        let _ = writeln!(out, "- `{}`: {}", context.name(), keys.collect::<Vec<_>>().join(", "));
+        // A paragraph stays short enough to be read.
+        for (at, keys) in keys.collect::<Vec<_>>().chunks(14).enumerate() {
+            let more = if at == 0 { "" } else { ", also" };
+            let _ = writeln!(out, "- `{}`{more}: {}", context.name(), keys.join(", "));
+        }
     }
     out.push_str("\n## vi keys\n\n`composer.mode: vi` (or `/vi`) gives every text field except a masked one vi modes; the status bar and the cursor show the mode. A new prompt starts in insert mode. Keys with Ctrl or Alt keep their meaning, except Ctrl-R, which redoes in normal mode.\n\nEsc closes a popup, else clears a selection, else leaves insert mode, else cancels a pending command, else stops the turn. In a list it leaves insert mode first, then closes.\n\n");
     for (keys, what) in VI {
