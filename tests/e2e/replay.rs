@@ -33,9 +33,9 @@ fn the_middle_of_a_command_is_seen_again_with_the_plan_of_that_time() {
     // By the command line, over a new session.
     let mut term = Term::sized(&home, &["sessions", "replay", &id], (120, 40));
     term.wait("Replay · paint it").wait("the wall is painted").wait("✓ paint the wall").wait("painted");
-    // From the prompt down, screen by screen, to the middle.
+    // From the prompt down, past the plan and the call, screen by screen, to the middle.
     term.send("g").gone("the wall is painted");
-    term.send("j").wait("phase one of it");
+    term.send("jjjj").wait("phase one of it");
     term.send("j").wait("phase two of it").wait("▸ paint the wall");
     assert!(!term.text().contains("the wall is painted"), "{}", term.text());
     term.send("G").wait("✓ paint the wall").gone("phase two of it");
