@@ -34,7 +34,7 @@ impl Delta {
         let changed = after.rows.iter().enumerate().filter(|(row, text)| was(*row) != text.as_str());
         let rows: Vec<(u16, String)> = changed.map(|(row, text)| (row as u16, text.clone())).collect();
         let same = size.is_none() && rows.is_empty() && before.cursor == after.cursor;
-        (!same).then(|| Self { size, cursor: after.cursor, rows })
+        (!same).then_some(Self { size, cursor: after.cursor, rows })
     }
 
     /// Makes the next screen of the one before. A row outside the screen is left out.

@@ -303,9 +303,8 @@ pub(super) fn leave(db: &mut Db) {
 /// Removes the journal of a session that is deleted.
 pub(super) fn forget(home: &Path, session: &SessionId) -> Result<(), StoreError> {
     for path in [path(home, session), lines::path(home, session)] {
-        match remove::file(remove::File::Journal, home, &path) {
-            Err(error) => return Err(StoreError::file("remove the journal", &path, &error.into())),
-            Ok(_) => {}
+        if let Err(error) = remove::file(remove::File::Journal, home, &path) {
+            return Err(StoreError::file("remove the journal", &path, &error.into()));
         }
     }
     Ok(())

@@ -85,18 +85,19 @@ impl Track {
     pub fn of(beats: &[Beat], terminals: &[RecordedTerminal]) -> Self {
         // Where the clock went back, time stands still.
         let mut clock = i64::MIN;
-        let mut marks: Vec<(i64, bool, Option<(ItemId, u32)>)> = Vec::new();
+        let mut marks: Vec<(i64, Option<(ItemId, u32)>)> = Vec::new();
         for beat in beats {
             clock = clock.max(beat.at);
-            marks.push((clock, true, Some((beat.item, beat.turn))));
+            marks.push((clock, Some((beat.item, beat.turn))));
         }
         let begin = beats.first().map_or(i64::MIN, |beat| beat.at);
         let changes = terminals.iter().flat_map(|terminal| &terminal.changes);
-        marks.extend(changes.filter(|at| **at >= begin).map(|at| (*at, false, None)));
+        marks.extend(changes.filter(|at| **at >= begin).map(|at| (*at, None)));
         // Stable: items of one moment keep their order, and stand before the screens of it.
-        marks.sort_by_key(|(at, is_item, _)| (*at, !*is_item));
+        marks.sort_by_key(|(at, beat)| (*at, beat.is_none()));
         let (mut track, mut item, mut turn) = (Self::default(), None, 0);
-        for (at, is_item, beat) in marks {
+        for (at, beat) in marks {
+            let is_item = beat.is_some();
             if let Some((id, of)) = beat {
                 (item, turn) = (Some(id), of);
             }

@@ -155,11 +155,11 @@ fn session_of(path: &Path, records: &[Record]) -> Option<SessionId> {
 
 /// Returns the items that were missing.
 pub(super) fn place_all(tx: &Transaction<'_>, session: &SessionId, records: Vec<Record>) -> rusqlite::Result<u64> {
-    let heads = records.iter().filter_map(|record| match record {
+    let mut heads = records.iter().filter_map(|record| match record {
         Record::Session(head) => Some(head),
         _ => None,
     });
-    let head = heads.last().cloned();
+    let head = heads.next_back().cloned();
     let (key, is_new) = match sessions::key(tx, session)? {
         Some(key) => (key, false),
         None if !records.iter().any(|record| matches!(record, Record::Item(_) | Record::Stream { .. })) => {

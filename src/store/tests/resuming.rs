@@ -267,7 +267,8 @@ fn streamed(home: &Path) -> Option<(String, String)> {
         match record {
             Record::Stream { keep, text, reasoning, .. } => {
                 let (mut old, mut thought) = found.take().unwrap_or_default();
-                (old.truncate(keep[0]), thought.truncate(keep[1]));
+                old.truncate(keep[0]);
+                thought.truncate(keep[1]);
                 found = Some((old + &text, thought + &reasoning));
             }
             Record::Item(item) if !matches!(item.body, Body::Note { .. }) => found = None,
