@@ -111,12 +111,12 @@ impl Models {
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
     pub fn auto_approver(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
-        self.auxiliary(&self.loaded.config.auxiliary.approval, choice)
+        self.auxiliary("auxiliary.approval", &self.loaded.config.auxiliary.approval, choice)
     }
 
     /// The model that writes summaries: `auxiliary.compression`, else the chosen one.
     pub fn summarizer(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
-        self.auxiliary(&self.loaded.config.auxiliary.compression, choice)
+        self.auxiliary("auxiliary.compression", &self.loaded.config.auxiliary.compression, choice)
     }
 
     /// The model that says what a session was about: `auxiliary.summary`. `None`: nobody named one, it can't be used, or it
@@ -129,7 +129,8 @@ impl Models {
         if let Some(script) = &self.script {
             return Some(Arc::clone(script));
         }
-        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice).ok()?;
+        let endpoint =
+            endpoint::auxiliary(&self.loaded.config, &self.known(), ("auxiliary.summary", own), choice).ok()?;
         if self.profile_of(&endpoint).small {
             return None;
         }
@@ -137,11 +138,16 @@ impl Models {
         Some(self.connect(endpoint, info))
     }
 
-    fn auxiliary(&self, own: &AuxiliaryModel, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+    fn auxiliary(
+        &self,
+        place: &str,
+        own: &AuxiliaryModel,
+        choice: Option<&str>,
+    ) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
             return Ok(Arc::clone(script));
         }
-        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), own, choice)?;
+        let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), (place, own), choice)?;
         let info = self.info(&endpoint);
         Ok(self.connect(endpoint, info))
     }

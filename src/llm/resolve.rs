@@ -154,22 +154,18 @@ pub fn fallbacks(config: &Config, env: Env<'_>) -> Vec<Endpoint> {
     config.fallback_providers.iter().enumerate().filter_map(usable).collect()
 }
 
-/// The model that works beside the conversation: as `own` says, else the session's (`choice`).
+/// The model that works beside the conversation: as `own` says, which stands at `place` in the configuration, else the
+/// session's (`choice`).
 pub fn auxiliary(
     config: &Config,
     env: Env<'_>,
-    own: &AuxiliaryModel,
+    (place, own): (&str, &AuxiliaryModel),
     choice: Option<&str>,
 ) -> Result<Endpoint, SetupError> {
     let provider = if own.provider.trim() == "main" { "" } else { own.provider.trim() };
     let model = own.model.trim();
     if !own.base_url.is_empty() {
-        let entry = Entry {
-            place: "auxiliary.approval".into(),
-            base_url: &own.base_url,
-            api_key: &own.api_key,
-            ..Entry::default()
-        };
+        let entry = Entry { place: place.into(), base_url: &own.base_url, api_key: &own.api_key, ..Entry::default() };
         return build(config, env, provider, model, entry);
     }
     match (is_auto(provider), model.is_empty()) {

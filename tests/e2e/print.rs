@@ -152,10 +152,19 @@ fn each_request_extends_the_one_before() {
 
 #[test]
 fn a_session_that_is_not_saved_is_gone_when_it_ends() {
-    let mock = Mock::start(vec![Step::Text("one".into()), Step::Text("two".into())]);
+    let mock = Mock::start(vec![Step::Text("one".into()), terminal("echo shown"), Step::Text("two".into())]);
     let home = Home::with(&mock, "");
     assert_eq!(out(&home.run(&["-p", "kept words"])).trim(), "one");
-    assert_eq!(out(&home.run(&["-p", "fleeting words", "--no-save"])).trim(), "two");
+    assert_eq!(out(&home.run(&["-p", "fleeting words", "--yolo", "--no-save"])).trim(), "two");
+    assert!(!home.hermes().join("recordings").exists(), "what commands printed is not kept");
+    assert_eq!(
+        std::fs::read_dir(home.hermes().join("journal"))
+            .unwrap()
+            .flatten()
+            .filter(|file| file.path().is_file())
+            .count(),
+        1
+    );
     let found = |words: &str| out(&home.run(&["sessions", "search", words]));
     assert!(found("kept").contains("kept words"), "{}", found("kept"));
     assert!(!found("fleeting").contains("fleeting words"), "{}", found("fleeting"));
