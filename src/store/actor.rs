@@ -15,9 +15,12 @@ use tokio::time::Instant;
 
 /// Streamed text reaches the disk at least this often.
 pub(super) const STREAM_EVERY: Duration = Duration::from_millis(300);
-/// Quiet time before the search indexes take in new items.
+/// Quiet time before the search indexes take in many new items …
 const INDEX_AFTER: Duration = Duration::from_millis(400);
-/// Items indexed in one transaction, so that a job never waits long behind it.
+/// … and before they take in a few: each batch of an index writes pages that many batches share, and a search takes in what
+/// is left by itself.
+const INDEX_FEW_AFTER: Duration = Duration::from_secs(60);
+/// Items indexed in one transaction, so that a job never waits long behind it; as many are many.
 const INDEX_BATCH: u32 = 128;
 
 /// Something to do on the thread, in order. Not data, unlike the jobs of the UI: each is private to one method of the handle.
@@ -177,7 +180,7 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
     let shared = db.shared.clone();
     let mut written = Instant::now() - STREAM_EVERY;
     let mut stream_due: Option<Instant> = None;
-    let mut index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
+    let mut index_due = next_index(db);
     loop {
         let due = [stream_due, index_due, db.pending.due()].into_iter().flatten().min();
         let timer = async {
@@ -191,7 +194,7 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
                 Some(Order::Run(work)) => {
                     pending::flush(db);
                     work(db);
-                    index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
+                    index_due = next_index(db);
                 }
                 Some(Order::Beside(work)) => work(db),
                 Some(Order::Close(done)) => {
@@ -217,12 +220,19 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
         }
         if db.pending.due().is_some_and(|due| due <= Instant::now()) {
             pending::flush(db);
-            index_due = db.unindexed.then(|| Instant::now() + INDEX_AFTER);
+            index_due = next_index(db);
         }
         if index_due.is_some_and(|due| due <= Instant::now()) {
             index_due = index_some(db).then(Instant::now);
         }
     }
+}
+
+/// When the indexes are to take in what is new, if nothing else comes.
+fn next_index(db: &Db) -> Option<Instant> {
+    let wait = |behind| if behind >= i64::from(INDEX_BATCH) { INDEX_AFTER } else { INDEX_FEW_AFTER };
+    // An index that can't be asked is told of when it is written.
+    db.unindexed.then(|| Instant::now() + index::behind(&db.conn).map_or(INDEX_AFTER, wait))
 }
 
 /// Whether more is to do.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Items reach the database this long after the first of them; other processes see them then.
-const AFTER: Duration = Duration::from_millis(400);
+const AFTER: Duration = Duration::from_secs(2);
 /// More bytes than this go at once.
 const MOST: usize = 1 << 20;
 /// Pauses between attempts while the database refuses, shortest and longest, in milliseconds.

@@ -13,8 +13,7 @@ const TRIGRAMS_OF: &str = "item_text_cjk";
 
 /// Indexes up to `batch` items that are not indexed yet; `true` when more are left.
 pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
-    let pending = "SELECT coalesce((SELECT max(key) FROM items), 0) > (SELECT value FROM state WHERE name = 'indexed')";
-    let ask = |conn: &rusqlite::Connection| conn.prepare_cached(pending)?.query_row([], |row| row.get::<_, bool>(0));
+    let ask = |conn: &rusqlite::Connection| behind(conn).map(|items| items > 0);
     if !db.read("look for items to index", ask)? {
         return Ok(false);
     }
@@ -40,6 +39,12 @@ pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreErr
         Err(error) if is_damage(&error) => clear(db).map(|()| true),
         done => done.map_err(|error| db.fault("index the items", &error)),
     }
+}
+
+/// About how many items are not indexed yet.
+pub(in crate::store) fn behind(conn: &rusqlite::Connection) -> rusqlite::Result<i64> {
+    let sql = "SELECT coalesce((SELECT max(key) FROM items), 0) - (SELECT value FROM state WHERE name = 'indexed')";
+    conn.prepare_cached(sql)?.query_row([], |row| row.get(0))
 }
 
 /// Indexes everything that is left.
