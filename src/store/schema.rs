@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0005_checkpoints.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0006_search.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0007_life.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0008_substrings.sql")),
 ];
 
 /// The `user_version` that this program writes.

@@ -7,8 +7,11 @@ use crate::config::skin::Appearance;
 use crate::text::highlight::Highlighter;
 use std::collections::HashMap;
 
-/// Bytes of laid-out cells that are kept; those of the last frame always are.
-const MAX_BYTES: usize = 8 << 20;
+/// Bytes of laid-out cells that are kept, some pages of them; those of the last frame always are. What a long session has
+/// above takes no memory here until it is scrolled to.
+const MAX_BYTES: usize = 512 << 10;
+/// What a cell takes beside its rows: its place in the two maps, which are half empty.
+const PLACE: usize = 2 * (size_of::<Entry>() + size_of::<(CellId, u32)>() + size_of::<CellId>());
 
 /// The memory of the view. One a screen.
 #[derive(Default)]
@@ -144,7 +147,7 @@ impl ViewCache {
         let rows = cells::layout(cell, before.map(|entry| entry.rows), &mut context);
         let plain = self.code.take_waiting();
         self.plain |= plain;
-        let (bytes, height) = (rows.weight(), rows.height());
+        let (bytes, height) = (rows.weight() + PLACE, rows.height());
         self.bytes += bytes;
         self.heights.insert(cell.id, height as u32);
         self.entries.insert(cell.id, Entry { key, rows, bytes, used: self.frame, plain });

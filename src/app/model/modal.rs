@@ -372,6 +372,10 @@ pub struct SessionBrowser {
     /// What was ranked, when that is not every match.
     pub of: Option<String>,
     pub selected: usize,
+    /// The next rows are of another question: the first of them is selected.
+    pub from_top: bool,
+    /// How often the end of the rows was reached and more were asked for.
+    pub pages: u32,
     /// The end of the selected session, or what stands around a hit.
     pub preview: Vec<Line>,
     /// The line of the hit, which stays in view.

@@ -19,8 +19,9 @@ use crate::app::window::{modals, sidebar};
 use crate::protocol::{AgentCommand, Item, Level, NoteKind, Opens, ResumeCard, SessionId, SessionInfo};
 use crate::store::{SessionRow, StoreJob};
 
-/// Rows of a list.
-const LIMIT: usize = 200;
+/// Rows of a list at first; its end asks for four times as many, a few times.
+const PAGE: usize = 60;
+const PAGES: u32 = 5;
 /// Milliseconds after the last key of a query until it is asked.
 const DEBOUNCE: i64 = 120;
 
@@ -170,14 +171,19 @@ fn ask(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(browser) = browser(model) {
         browser.ask_at = None;
         browser.loading = true;
+        let limit = limit(browser);
         let (query, shelf) = (browser.query.clone(), browser.scope.shelf());
         let here = match browser.scope {
             SessionScope::Here => Some(folder),
             SessionScope::Elsewhere => return out.push(Effect::Load(LoadRequest::Elsewhere { query })),
             SessionScope::All | SessionScope::Archived | SessionScope::Trashed => None,
         };
-        out.push(Effect::Store(StoreJob::ListSessions { query, here, shelf, limit: LIMIT }));
+        out.push(Effect::Store(StoreJob::ListSessions { query, here, shelf, limit }));
     }
+}
+
+fn limit(browser: &SessionBrowser) -> usize {
+    PAGE << (2 * browser.pages)
 }
 
 /// A wake-up: a query that was typed is asked.
@@ -200,7 +206,8 @@ pub fn listed(model: &mut Model, out: &mut Vec<Effect>, query: &str, rows: Vec<S
 /// Takes in the rows of a list, and of how many they are where there are more; the selection stays on its session.
 pub fn fill(model: &mut Model, out: &mut Vec<Effect>, rows: Vec<SessionRow>, of: Option<String>) {
     let Some(browser) = browser(model) else { return };
-    let selected = browser.rows.get(browser.selected).map(|row| row.id.clone());
+    let selected = browser.rows.get(browser.selected).filter(|_| !browser.from_top).map(|row| row.id.clone());
+    browser.from_top = false;
     let at = rows.iter().position(|row| Some(&row.id) == selected.as_ref());
     browser.rows = rows;
     browser.of = of;
@@ -262,6 +269,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
             let before = browser.scope;
             browser.scope = before.next();
             browser.selected = 0;
+            (browser.from_top, browser.pages) = (true, 0);
             if [before, browser.scope].contains(&SessionScope::Elsewhere) {
                 // Sessions of other agents can't be resumed as they are, nor ours be taken over.
                 browser.rows.clear();
@@ -290,6 +298,7 @@ pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
         browser.ask_at = Some(now + DEBOUNCE);
+        (browser.from_top, browser.pages) = (true, 0);
     }
 }
 
@@ -305,9 +314,16 @@ pub fn paste(model: &mut Model, text: &str) {
 pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
     let Some(browser) = browser(model) else { return };
     let to = modals::moved(browser.selected, browser.rows.len(), movement);
-    if to != browser.selected {
-        browser.selected = to;
-        preview(model, out);
+    if to == browser.selected {
+        return;
+    }
+    browser.selected = to;
+    let is_end = to + 1 == browser.rows.len() && to + 1 >= limit(browser);
+    let asks = is_end && !browser.loading && browser.pages < PAGES && browser.scope != SessionScope::Elsewhere;
+    browser.pages += u32::from(asks);
+    preview(model, out);
+    if asks {
+        ask(model, out);
     }
 }
 

@@ -207,6 +207,10 @@ pub(in crate::store) fn flush(db: &mut Db) -> bool {
             (pending.bytes, pending.due, pending.refused) = (0, None, None);
             db.unindexed = true;
             db.shared.set_trouble(None);
+            // Pages that were written are of no use here; the operating system has them.
+            if let Err(error) = db.conn.release_memory() {
+                tracing::debug!(%error, "the database keeps its pages");
+            }
             true
         }
         Err(error) => {

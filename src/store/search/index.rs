@@ -5,15 +5,18 @@ use crate::store::db::{self, Db};
 use crate::store::error::{StoreError, is_damage};
 use rusqlite::Transaction;
 
-/// The index of substrings: items with Chinese, Japanese or Korean characters.
+/// The index of substrings: what was said, and items with Chinese, Japanese or Korean characters.
 pub(super) const TRIGRAMS: &str = "item_trigrams";
 /// What the indexes take their text from.
 const WORDS_OF: &str = "item_text";
-const TRIGRAMS_OF: &str = "item_text_cjk";
+const TRIGRAMS_OF: &str = "item_text_parts";
 
 /// Indexes up to `batch` items that are not indexed yet; `true` when more are left.
 pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
     let ask = |conn: &rusqlite::Connection| behind(conn).map(|items| items > 0);
+    if db.read("look for an older index", indexed)? < 0 {
+        clear(db)?;
+    }
     if !db.read("look for items to index", ask)? {
         return Ok(false);
     }
@@ -82,8 +85,9 @@ pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     db.write("check the search index", check).is_ok()
 }
 
-fn indexed(tx: &Transaction<'_>) -> rusqlite::Result<i64> {
-    tx.prepare_cached("SELECT value FROM state WHERE name = 'indexed'")?.query_row([], |row| row.get(0))
+/// The last key that is indexed; below zero: all of it is of an older form.
+fn indexed(conn: &rusqlite::Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("SELECT value FROM state WHERE name = 'indexed'")?.query_row([], |row| row.get(0))
 }
 
 /// Takes a session's items out of the indexes, before they are deleted.

@@ -2,6 +2,7 @@
 
 pub mod filter;
 pub(super) mod index;
+mod inside;
 mod parts;
 pub(super) mod query;
 mod rank;
@@ -16,11 +17,9 @@ use crate::store::{SearchHit, SessionRow, sessions};
 use filter::Filter;
 use parts::Part;
 use query::Substrings;
+use rank::Wanted;
 use rusqlite::Connection;
-use std::collections::{HashMap, HashSet};
-
-/// Hits that are looked at to find the sessions of a list.
-const LIST_HITS: usize = 500;
+use std::collections::HashMap;
 
 /// What a search found, best first.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +59,9 @@ fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
 /// How the query is put to the indexes.
 enum Ask {
     Words(String),
-    Trigrams(String, Substrings),
+    /// In the index of trigrams.
+    Inside(Substrings),
+    /// Shorter than three characters, which only a scan finds.
     Scan(Substrings),
 }
 
@@ -68,19 +69,27 @@ impl Ask {
     fn of(query: &str, typed: bool) -> Option<Self> {
         if query::has_cjk(query) {
             let substrings = Substrings::of(query);
-            return match substrings.trigrams() {
-                Some(fts) => Some(Self::Trigrams(fts, substrings)),
-                None => (!substrings.words.is_empty()).then_some(Self::Scan(substrings)),
+            return if substrings.have_trigrams() {
+                Some(Self::Inside(substrings))
+            } else {
+                (!substrings.words.is_empty()).then_some(Self::Scan(substrings))
             };
         }
         let fts = if typed { query::sanitize_typed(query) } else { query::sanitize_query(query) };
         (!fts.is_empty()).then_some(Self::Words(fts))
     }
 
+    /// The same inside of words, where no whole ones were found.
+    fn inside(query: &str) -> Option<Self> {
+        let has_not = query.split_whitespace().any(|word| word == "NOT");
+        let substrings = Substrings::of(query);
+        (!has_not && substrings.have_trigrams()).then_some(Self::Inside(substrings))
+    }
+
     fn of_summaries(&self) -> life::Asked<'_> {
         match self {
             Self::Words(fts) => life::Asked::Words(fts),
-            Self::Trigrams(_, parts) | Self::Scan(parts) => life::Asked::Parts { words: &parts.words, any: parts.any },
+            Self::Inside(parts) | Self::Scan(parts) => life::Asked::Parts { words: &parts.words, any: parts.any },
         }
     }
 }
@@ -93,7 +102,7 @@ pub(in crate::store) fn hits(
     limit: usize,
 ) -> Result<Matches<SearchHit>, StoreError> {
     run(db, query, false, |conn, ask| {
-        let Matches { rows, only_newest } = find(conn, ask, filter, limit)?;
+        let Matches { rows, only_newest } = find(conn, ask, filter, Wanted::entries(limit))?;
         let mut rows = with_sessions(conn, ask, rows)?;
         // What only a summary says is found, however many entries there are.
         let more = life::hits(conn, &ask.of_summaries(), filter, &rows)?;
@@ -129,10 +138,8 @@ pub(in crate::store) fn list(
         db.read("list sessions", |conn| sessions::named(conn, trimmed, here, limit))?
     };
     let found = run(db, &query, true, |conn, ask| {
-        let Matches { rows, only_newest } = find(conn, ask, &filter, LIST_HITS.max(limit))?;
-        let mut seen = HashSet::new();
-        let best = rows.into_iter().filter(|hit| seen.insert(hit.session)).take(limit).collect();
-        let mut rows: Vec<SessionRow> = with_sessions(conn, ask, best)?.into_iter().map(|hit| hit.session).collect();
+        let Matches { rows, only_newest } = find(conn, ask, &filter, Wanted::sessions(limit))?;
+        let mut rows: Vec<SessionRow> = with_sessions(conn, ask, rows)?.into_iter().map(|hit| hit.session).collect();
         for row in life::rows(conn, &ask.of_summaries(), &filter, limit)? {
             if !rows.iter().any(|known| known.id == row.id) {
                 rows.push(row);
@@ -163,6 +170,10 @@ fn run<T>(
         tracing::warn!(%error, "the newest items can't be searched");
     }
     match find(&db.conn, &ask) {
+        Ok(found) if found.rows.is_empty() && matches!(ask, Ask::Words(_)) => match Ask::inside(query) {
+            Some(ask) => find(&db.conn, &ask).map_err(|error| db.fault("search", &error)),
+            None => Ok(found),
+        },
         Ok(found) => Ok(found),
         Err(error) if is_damage(&error) => {
             index::rebuild(db)?;
@@ -180,23 +191,19 @@ fn run<T>(
     }
 }
 
-fn find(conn: &Connection, ask: &Ask, filter: &Filter, limit: usize) -> rusqlite::Result<Matches<Found>> {
-    match ask {
-        Ask::Words(fts) => rank::best(conn, &parts::all(conn)?, fts, filter, limit),
-        Ask::Trigrams(fts, _) => {
-            let all = Part { first: 0, end: i64::MAX, table: index::TRIGRAMS.to_owned() };
-            rank::best(conn, &[all], fts, filter, limit)
-        }
-        Ask::Scan(substrings) => {
-            Ok(Matches { rows: rank::scanned(conn, substrings, filter, limit)?, only_newest: false })
-        }
-    }
+fn find(conn: &Connection, ask: &Ask, filter: &Filter, wanted: Wanted) -> rusqlite::Result<Matches<Found>> {
+    let rows = match ask {
+        Ask::Words(fts) => return rank::best(conn, &parts::all(conn)?, fts, filter, wanted),
+        Ask::Inside(substrings) => inside::indexed(conn, substrings, filter, wanted)?,
+        Ask::Scan(substrings) => inside::scanned(conn, substrings, filter, wanted)?,
+    };
+    Ok(Matches { rows, only_newest: false })
 }
 
 fn with_sessions(conn: &Connection, ask: &Ask, found: Vec<Found>) -> rusqlite::Result<Vec<SearchHit>> {
     let mut snippets = match ask {
         Ask::Words(fts) => snippets(conn, fts, &found)?,
-        Ask::Trigrams(..) | Ask::Scan(_) => HashMap::new(),
+        Ask::Inside(_) | Ask::Scan(_) => HashMap::new(),
     };
     let sql = format!("SELECT {} FROM sessions s WHERE s.key = ?1", sessions::COLUMNS);
     let mut of_session = conn.prepare_cached(&sql)?;
@@ -205,7 +212,7 @@ fn with_sessions(conn: &Connection, ask: &Ask, found: Vec<Found>) -> rusqlite::R
         let mut session = of_session.query_row([hit.session], sessions::row)?;
         let snippet = match ask {
             Ask::Words(_) => snippets.remove(&hit.key).unwrap_or_default(),
-            Ask::Trigrams(_, substrings) | Ask::Scan(substrings) => {
+            Ask::Inside(substrings) | Ask::Scan(substrings) => {
                 let text: Option<String> = of_item.query_row([hit.key], |row| row.get(0))?;
                 substrings.snippet(&text.unwrap_or_default())
             }

@@ -146,22 +146,41 @@ impl Substrings {
         Self { words, any }
     }
 
-    /// A query of the trigram index, when each word is long enough for it.
-    pub fn trigrams(&self) -> Option<String> {
-        let long = !self.words.is_empty() && self.words.iter().all(|word| word.chars().count() >= 3);
-        let quoted = self.words.iter().map(|word| format!("\"{word}\""));
-        long.then(|| quoted.collect::<Vec<_>>().join(if self.any { " OR " } else { " AND " }))
+    /// Whether each word is long enough for the index of trigrams.
+    pub fn have_trigrams(&self) -> bool {
+        !self.words.is_empty() && self.words.iter().all(|word| word.chars().count() >= 3)
+    }
+
+    /// Whether a text holds them, whatever the case of Latin letters.
+    pub fn are_in(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let mut held = self.words.iter().map(|word| text.contains(&word.to_ascii_lowercase()));
+        if self.any { held.any(|held| held) } else { held.all(|held| held) }
     }
 
     /// A stretch of the text around the first word found, with `>>>` and `<<<` around each.
     pub fn snippet(&self, text: &str) -> String {
         const AROUND: usize = 60;
-        let found = self.words.iter().filter_map(|word| text.find(word.as_str())).min().unwrap_or(0);
+        // Bytes stay where they are: only Latin letters change.
+        let small = text.to_ascii_lowercase();
+        let words: Vec<String> = self.words.iter().map(|word| word.to_ascii_lowercase()).collect();
+        let found = words.iter().filter_map(|word| small.find(word.as_str())).min().unwrap_or(0);
         let start = text[..found].char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
         let end = text[found..].char_indices().nth(2 * AROUND).map_or(text.len(), |(at, _)| found + at);
-        let mut window = text[start..end].replace(['\n', '\r', '\t'], " ");
-        for word in &self.words {
-            window = window.replace(word.as_str(), &format!(">>>{word}<<<"));
+        let mut window = String::new();
+        let mut at = start;
+        while at < end {
+            let hit = words.iter().find(|word| small[at..end].starts_with(word.as_str()));
+            let next = match hit {
+                Some(word) => at + word.len(),
+                None => at + text[at..].chars().next().map_or(1, char::len_utf8),
+            };
+            let piece = &text[at..next];
+            match hit {
+                Some(_) => window.extend([">>>", piece, "<<<"]),
+                None => window.push_str(if matches!(piece, "\n" | "\r" | "\t") { " " } else { piece }),
+            }
+            at = next;
         }
         format!("{}{window}{}", if start > 0 { "…" } else { "" }, if end < text.len() { "…" } else { "" })
     }
@@ -219,8 +238,9 @@ mod tests {
     fn substrings_are_marked_in_their_surroundings() {
         let query = Substrings::of("\"修复测试\" OR bug");
         assert!(query.any && has_cjk("ok 修") && !has_cjk("naïve – ok 😀"));
-        assert_eq!(query.trigrams().as_deref(), Some("\"修复测试\" OR \"bug\""));
-        assert_eq!(Substrings::of("修复").trigrams(), None);
+        assert!(query.have_trigrams() && !Substrings::of("修复").have_trigrams());
+        assert!(query.are_in("a Bug") && !query.are_in("fine"));
+        assert_eq!(Substrings::of("aDCO").snippet("the loadConfig\nfile"), "the lo>>>adCo<<<nfig file");
         let text = format!("{}请修复测试吧", "长".repeat(100));
         let snippet = query.snippet(&text);
         assert!(snippet.starts_with('…') && snippet.ends_with("请>>>修复测试<<<吧"), "{snippet}");

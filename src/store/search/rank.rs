@@ -9,23 +9,69 @@ use super::{Found, Matches};
 use crate::store::life::Shelf;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params_from_iter};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Entries that are ranked: the newest that match.
 pub(super) const RANKED: usize = if cfg!(test) { 50 } else { 5000 };
 /// Up to so many entries of fitting sessions are told by their keys, else each match is looked up.
 const BY_KEYS: i64 = 200_000;
+/// The same of sessions out of sight, which every search without a filter has to leave out.
+const BY_HIDDEN_KEYS: i64 = if cfg!(test) { 20 } else { 20_000 };
 /// Matches that are looked up at once.
 const CHUNK: usize = 5000;
 /// Entries whose age counts: the best of those that are ranked.
 const AGED: usize = 200;
+/// Entries that are looked up to find those of different sessions.
+const LOOKED_AT: usize = 2000;
 /// Milliseconds after which being new is worth half.
 const AGE: f64 = 30.0 * 24.0 * 3_600_000.0;
 
+/// How many are wanted, and of what.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub limit: usize,
+    /// Of each session only the best.
+    one_each: bool,
+}
+
+impl Wanted {
+    pub fn entries(limit: usize) -> Self {
+        Self { limit, one_each: false }
+    }
+
+    pub fn sessions(limit: usize) -> Self {
+        Self { limit, one_each: true }
+    }
+}
+
+/// The sessions of which there is one.
+#[derive(Default)]
+pub(super) struct Seen(HashSet<i64>);
+
+impl Seen {
+    pub fn is_new(&mut self, found: &Found, wanted: Wanted) -> bool {
+        !wanted.one_each || self.0.insert(found.session)
+    }
+}
+
 /// Keys of entries, one bit each.
+#[derive(Default)]
 struct Keys(Vec<u64>);
 
 impl Keys {
+    /// Those of all entries of some sessions.
+    fn of(conn: &Connection, sessions: &[(i64, i64)]) -> rusqlite::Result<Self> {
+        let mut keys = Self::default();
+        let mut items = conn.prepare_cached("SELECT key FROM items WHERE session = ?1")?;
+        for (session, _) in sessions {
+            let mut rows = items.query([session])?;
+            while let Some(row) = rows.next()? {
+                keys.put(row.get(0)?);
+            }
+        }
+        Ok(keys)
+    }
+
     fn put(&mut self, key: i64) {
         let Ok(key) = usize::try_from(key) else { return };
         if self.0.len() <= key / 64 {
@@ -39,27 +85,12 @@ impl Keys {
     }
 }
 
-/// Entries of sessions that are archived or in the trash, and how many they are; none where these are asked for.
-fn hidden(conn: &Connection, filter: &Filter) -> rusqlite::Result<(Keys, usize)> {
-    let mut keys = Keys(Vec::new());
-    let mut count = 0;
-    if filter.shelf == Shelf::Shown {
-        let sql = "SELECT i.key FROM sessions s JOIN items i ON i.session = s.key
-                   WHERE s.archived_at IS NOT NULL OR s.trashed_at IS NOT NULL";
-        let mut statement = conn.prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            keys.put(row.get(0)?);
-            count += 1;
-        }
-    }
-    Ok((keys, count))
-}
-
 /// A filter, made ready for one search.
 struct Narrow {
     /// Entries of the sessions that fit; `None`: all may, or the conditions ask for them.
     keys: Option<Keys>,
+    /// Entries of sessions that are archived or in the trash, where they are left out and few.
+    hidden: Keys,
     /// What is asked of an entry and its session besides; its places begin at 2.
     rest: Conditions,
 }
@@ -68,28 +99,41 @@ impl Narrow {
     fn of(conn: &Connection, filter: &Filter) -> rusqlite::Result<Self> {
         let sessions = filter.of_sessions(1);
         if sessions.is_empty() {
-            return Ok(Self { keys: None, rest: filter.of_items(2) });
+            return Self::of_all(conn, filter);
         }
-        let sql = format!("SELECT s.key, s.item_count FROM sessions s WHERE {}", sessions.sql());
-        let mut statement = conn.prepare_cached(&sql)?;
-        let rows = statement.query_map(params_from_iter(&sessions.values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let fitting: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
-        if fitting.iter().map(|(_, items)| items).sum::<i64>() > BY_KEYS {
-            return Ok(Self { keys: None, rest: filter.conditions(2) });
-        }
-        let mut keys = Keys(Vec::new());
-        let mut items = conn.prepare_cached("SELECT key FROM items WHERE session = ?1")?;
-        for (session, _) in fitting {
-            let mut rows = items.query([session])?;
-            while let Some(row) = rows.next()? {
-                keys.put(row.get(0)?);
-            }
-        }
-        Ok(Self { keys: Some(keys), rest: filter.of_items(2) })
+        let shown = if filter.shelf == Shelf::Shown { Shelf::Shown.condition() } else { "1" };
+        let sql = format!("SELECT s.key, s.item_count FROM sessions s WHERE {} AND {shown}", sessions.sql());
+        let found = with_counts(conn, &sql, &sessions.values)?;
+        Ok(if entries(&found) > BY_KEYS {
+            Self { keys: None, hidden: Keys::default(), rest: filter.conditions(2) }
+        } else {
+            Self { keys: Some(Keys::of(conn, &found)?), hidden: Keys::default(), rest: filter.of_items(2) }
+        })
+    }
+
+    /// Entries of any session, but of those out of sight.
+    fn of_all(conn: &Connection, filter: &Filter) -> rusqlite::Result<Self> {
+        let hidden = if filter.shelf == Shelf::Shown {
+            let sql = "SELECT s.key, s.item_count FROM sessions s
+                       WHERE s.archived_at IS NOT NULL OR s.trashed_at IS NOT NULL";
+            with_counts(conn, sql, &[])?
+        } else {
+            Vec::new()
+        };
+        Ok(if entries(&hidden) > BY_HIDDEN_KEYS {
+            Self { keys: None, hidden: Keys::default(), rest: filter.conditions(2) }
+        } else {
+            Self { keys: None, hidden: Keys::of(conn, &hidden)?, rest: filter.of_items(2) }
+        })
     }
 
     fn may(&self, key: i64) -> bool {
-        self.keys.as_ref().is_none_or(|keys| keys.has(key))
+        self.keys.as_ref().is_none_or(|keys| keys.has(key)) && !self.hidden.has(key)
+    }
+
+    /// Whether every entry fits.
+    fn is_open(&self) -> bool {
+        self.keys.is_none() && self.hidden.0.is_empty() && self.rest.is_empty()
     }
 
     /// Those of some keys whose entries fit.
@@ -108,6 +152,16 @@ impl Narrow {
     }
 }
 
+/// Sessions with the numbers of their entries.
+fn with_counts(conn: &Connection, sql: &str, values: &[Value]) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    statement.query_map(params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+fn entries(sessions: &[(i64, i64)]) -> i64 {
+    sessions.iter().map(|(_, entries)| entries).sum()
+}
+
 /// Keys as a list for `json_each`.
 pub(super) fn list(keys: &[i64]) -> String {
     let keys: Vec<String> = keys.iter().map(i64::to_string).collect();
@@ -120,22 +174,14 @@ pub(super) fn best(
     parts: &[Part],
     fts: &str,
     filter: &Filter,
-    limit: usize,
+    wanted: Wanted,
 ) -> rusqlite::Result<Matches<Found>> {
-    let narrow = if filter.is_empty() { None } else { Some(Narrow::of(conn, filter)?) };
-    let (hidden, out_of_sight) = hidden(conn, filter)?;
+    let narrow = Narrow::of(conn, filter)?;
     let mut scored: Vec<(i64, f64)> = Vec::new();
     let mut only_newest = false;
     for part in parts {
         let room = RANKED - scored.len();
-        let found = match &narrow {
-            None => {
-                let mut found = newest(conn, part, fts, room + 1 + out_of_sight)?;
-                found.retain(|(key, _)| !hidden.has(*key));
-                found
-            }
-            Some(narrow) => fitting(conn, part, fts, narrow, &hidden, room + 1)?,
-        };
+        let found = fitting(conn, part, fts, &narrow, room + 1)?;
         only_newest = found.len() > room;
         scored.extend(found.into_iter().take(room));
         if only_newest {
@@ -143,9 +189,8 @@ pub(super) fn best(
         }
     }
     scored.sort_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
-    scored.truncate(limit.max(AGED));
-    let mut rows = aged(conn, &scored)?;
-    rows.truncate(limit);
+    let mut rows = aged(conn, &scored, wanted)?;
+    rows.truncate(wanted.limit);
     Ok(Matches { rows, only_newest })
 }
 
@@ -163,11 +208,11 @@ fn fitting(
     part: &Part,
     fts: &str,
     narrow: &Narrow,
-    hidden: &Keys,
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let ranked = newest(conn, part, fts, RANKED)?;
-    let oldest = ranked.last().map(|(key, _)| *key).filter(|_| ranked.len() == RANKED);
+    let first = if narrow.is_open() { limit } else { RANKED };
+    let ranked = newest(conn, part, fts, first)?;
+    let oldest = ranked.last().map(|(key, _)| *key).filter(|_| ranked.len() == first);
     let ranks: HashMap<i64, f64> = ranked.iter().copied().collect();
     let fit = narrow.fitting(conn, ranked.iter().map(|(key, _)| *key).filter(|key| narrow.may(*key)).collect())?;
     let mut kept: Vec<(i64, f64)> =
@@ -186,7 +231,7 @@ fn fitting(
         let is_end = row.is_none();
         if let Some(row) = row {
             let key = row.get(0)?;
-            if narrow.may(key) && !hidden.has(key) {
+            if narrow.may(key) {
                 chunk.push(key);
             }
         }
@@ -200,15 +245,20 @@ fn fitting(
     }
 }
 
-/// The entries of these keys, best first: what is new counts up to twice as much.
-fn aged(conn: &Connection, scored: &[(i64, f64)]) -> rusqlite::Result<Vec<Found>> {
+/// The best of these entries, best first: what is new counts up to twice as much.
+fn aged(conn: &Connection, scored: &[(i64, f64)], wanted: Wanted) -> rusqlite::Result<Vec<Found>> {
     let mut statement = conn.prepare_cached(&format!("SELECT {} FROM items i WHERE i.key = ?1", super::FOUND))?;
-    let mut rows = Vec::with_capacity(scored.len());
-    for (key, score) in scored {
+    let mut rows = Vec::new();
+    let mut seen = Seen::default();
+    for (key, score) in scored.iter().take(LOOKED_AT.max(wanted.limit)) {
         let mut found = statement.query_map([key as &dyn ToSql], super::found)?;
         // The index may know an entry that is gone.
-        if let Some(found) = found.next() {
-            rows.push((found?, *score));
+        let Some(found) = found.next().transpose()? else { continue };
+        if seen.is_new(&found, wanted) {
+            rows.push((found, *score));
+            if rows.len() >= wanted.limit.max(AGED) {
+                break;
+            }
         }
     }
     let best = rows.len().min(AGED);
@@ -216,30 +266,4 @@ fn aged(conn: &Connection, scored: &[(i64, f64)]) -> rusqlite::Result<Vec<Found>
     let weigh = |found: &Found, score: f64| score * (1.0 + 1.0 / (1.0 + (now - found.at) as f64 / AGE));
     rows[..best].sort_by(|(a, x), (b, y)| weigh(a, *x).total_cmp(&weigh(b, *y)).then(b.key.cmp(&a.key)));
     Ok(rows.into_iter().map(|(found, _)| found).collect())
-}
-
-/// The newest entries that hold some substrings, without an index.
-pub(super) fn scanned(
-    conn: &Connection,
-    substrings: &super::query::Substrings,
-    filter: &Filter,
-    limit: usize,
-) -> rusqlite::Result<Vec<Found>> {
-    let patterns: Vec<Value> = substrings
-        .words
-        .iter()
-        .map(|word| format!("%{}%", crate::store::sessions::like_escaped(word)).into())
-        .collect();
-    let tests: Vec<String> = (2..patterns.len() + 2).map(|at| format!("t.text LIKE ?{at} ESCAPE '\\'")).collect();
-    let conditions = filter.conditions(2 + patterns.len());
-    let sql = format!(
-        "SELECT {} FROM item_text_cjk t JOIN items i ON i.key = t.key JOIN sessions s ON s.key = i.session
-         WHERE {} AND ({}) ORDER BY i.key DESC LIMIT ?1",
-        super::FOUND,
-        conditions.sql(),
-        tests.join(if substrings.any { " OR " } else { " AND " })
-    );
-    let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
-    let values = std::iter::once(&limit).chain(&patterns).chain(&conditions.values);
-    conn.prepare(&sql)?.query_map(params_from_iter(values), super::found)?.collect()
 }

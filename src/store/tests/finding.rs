@@ -120,6 +120,72 @@ fn chinese_japanese_and_korean_are_found_inside_their_runs() {
 }
 
 #[test]
+fn what_no_word_begins_with_is_found_inside_of_words() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let bodies =
+            [user("open loadConfigFile at 100% of src/my_file.rs"), tool("1", "terminal", "only unlikelyWord")];
+        say(&store, "a", "/x", now(), bodies.to_vec()).await;
+        say(&store, "b", "/x", now(), vec![user("a config of its own, and my-file")]).await;
+        let search = async |query: &str| {
+            let hits = store.search(query, None, 9).await.expect("searches").rows;
+            hits.into_iter().map(|hit| (hit.session.id, hit.session.snippet.unwrap_or_default())).collect::<Vec<_>>()
+        };
+        assert_eq!(search("config").await.len(), 1, "whole words go before");
+        let hit = "open load>>>Config<<<File at 100% of src/my_file.rs".to_owned();
+        assert_eq!(
+            search("dConfigF").await,
+            [("a".to_owned(), hit.replace(">>>Config<<<", "Config").replace("dConfigF", ">>>dConfigF<<<"))]
+        );
+        assert_eq!(search("y_file.r").await.len(), 1, "an underline stands for itself");
+        assert_eq!(search("likelyWo").await.len(), 0, "of results only whole words are found");
+        assert_eq!(search("onfigFil zzz").await.len(), 0);
+        assert_eq!(search("onfigFil OR zzz").await.len(), 1);
+        assert_eq!(search("onfigFil NOT zzz").await.len(), 0);
+        assert_eq!(ids(&store.list("oadConf", None, 9).await.expect("lists")), ["a"]);
+    });
+}
+
+#[test]
+fn an_index_of_an_older_form_is_made_again() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        for n in 0..70 {
+            say(&store, &format!("s{n}"), "/x", now() + n, vec![user(&format!("zebra number{n}")), user("more")]).await;
+        }
+        store.index().await.expect("indexed");
+        store.sql("UPDATE state SET value = -1 WHERE name = 'indexed'").await;
+        assert_eq!(store.search("zebra number3", None, 9).await.expect("searches").rows.len(), 1);
+        assert_eq!(store.search("zebra", None, 99).await.expect("searches").rows.len(), 50, "each entry once");
+        let parts = store.sql_text("SELECT count(*) FROM search_parts").await;
+        assert!(parts.contains('3'), "{parts}");
+    });
+}
+
+#[test]
+fn many_entries_out_of_sight_are_left_out_of_a_search() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        for (n, name) in ["kept", "old", "gone"].into_iter().enumerate() {
+            say(&store, name, "/x", now() + n as i64, vec![user("zebra"); 60]).await;
+        }
+        for name in ["old", "gone"] {
+            store.change_session(&id(name), SessionChange::Archived(true)).await.expect("kept");
+        }
+        let found = store.search("zebra", None, 99).await.expect("searches");
+        assert!(
+            found.rows.iter().all(|hit| hit.session.id == "kept") && found.rows.len() == 50,
+            "{}",
+            found.rows.len()
+        );
+        assert_eq!(ids(&store.list("zebra", None, 9).await.expect("lists")), ["kept"]);
+    });
+}
+
+#[test]
 fn a_deleted_session_is_gone_from_everywhere() {
     let home = home();
     run(async {

@@ -56,6 +56,9 @@ fn pinned_come_first_and_what_is_put_away_is_found_only_when_asked_for() {
             assert_eq!(ids(&store.list(query, None, 9).await.expect("lists")), found, "{query}");
             let hits = store.search("zebra", None, 9).await.expect("searches").rows;
             assert_eq!(hits.len(), 1, "the tool and the command line see no more");
+            for narrow in ["zebra role:user", "zebra in:x", "zebra on:tui since:1970-01-01", "ebr"] {
+                assert_eq!(store.search(narrow, None, 9).await.expect("searches").rows.len(), 1, "{narrow}");
+            }
         }
         assert_eq!(store.latest(None).await.expect("looks"), Some(id("one")));
         change("two", SessionChange::Archived(false)).await;

@@ -58,17 +58,12 @@ pub fn modals() -> Vec<(&'static str, Model)> {
                 query: "race".into(),
                 cursor: 4,
                 rows: vec![row("fix the race", Some("the >>>race<<< in the store")), row("write docs", None)],
-                of: None,
-                selected: 0,
                 preview: vec![
                     Line::plain("❯ why does it fail", Role::Strong),
                     Line::plain("It is a race.", Role::Text),
                 ],
-                preview_hit: None,
-                loading: false,
                 scope: SessionScope::Here,
-                undo: None,
-                ask_at: None,
+                ..SessionBrowser::default()
             })),
         ),
         ("sign-in", Modal::SignIn(Box::new(sign_in()))),

@@ -97,7 +97,7 @@ fn memory_is_bounded() {
         let (_, layout) = screen(&model, &mut cache, 100, 60);
         model.tab.transcript.position = layout.position;
     }
-    assert!(cache.bytes() <= 9 << 20, "{} bytes", cache.bytes());
+    assert!(cache.bytes() <= 1 << 20, "{} bytes", cache.bytes());
     assert!(cache.counters().layouts > 40);
 }
 

@@ -19,7 +19,7 @@ fn rows(model: &mut Model, query: &str, ids: &[&str]) -> Vec<Effect> {
 
 fn list(query: &str, here: Option<&str>) -> Effect {
     let here = here.map(str::to_owned);
-    Effect::Store(StoreJob::ListSessions { query: query.into(), here, shelf: Shelf::Shown, limit: LIMIT })
+    Effect::Store(StoreJob::ListSessions { query: query.into(), here, shelf: Shelf::Shown, limit: PAGE })
 }
 
 fn preview_of(id: &str) -> Effect {
@@ -35,11 +35,29 @@ fn the_browser_asks_after_a_pause_and_previews_on_move() {
     assert_eq!(script_at(&mut model, 1010, "re"), [Effect::WakeAt(1010 + DEBOUNCE)]);
     assert_eq!(update(&mut model, 1010 + DEBOUNCE, Msg::Woke), [list("re", None)]);
     assert_eq!(rows(&mut model, "r", &["z"]), [], "an answer to an older query is dropped");
+    assert_eq!(rows(&mut model, "re", &["c", "b"]), [preview_of("c")], "the best hit is selected");
+    script(&mut model, "<down>");
+    changed_elsewhere(&mut model, &mut Vec::new());
     assert_eq!(rows(&mut model, "re", &["b", "c"]), [preview_of("b")], "the selection stays on its session");
     assert_eq!(script(&mut model, "<tab>"), [list("re", Some("/src/app"))]);
     let effects = script(&mut model, "<ret>");
     assert_eq!(opens(&effects), [&Opens::Resume("b".into())]);
     assert!(model.tab.modals.is_empty());
+}
+
+#[test]
+fn the_end_of_a_page_asks_for_more_rows() {
+    let mut model = ready();
+    script(&mut model, "<C-r>");
+    let ids: Vec<String> = (0..PAGE).map(|n| format!("s{n}")).collect();
+    let page: Vec<&str> = ids.iter().map(String::as_str).collect();
+    rows(&mut model, "", &page);
+    let more = StoreJob::ListSessions { query: String::new(), here: None, shelf: Shelf::Shown, limit: 4 * PAGE };
+    assert_eq!(orders(script(&mut model, "<end>")), [preview_of("s59"), Effect::Store(more)]);
+    assert_eq!(orders(script(&mut model, "<up><down>")), [preview_of("s58"), preview_of("s59")], "it comes already");
+    rows(&mut model, "", &[&page[..], &["last"]].concat());
+    assert_eq!(browser(&mut model).map(|browser| browser.selected), Some(PAGE - 1));
+    assert_eq!(orders(script(&mut model, "<down>")), [preview_of("last")], "there are no more");
 }
 
 #[test]
@@ -97,7 +115,7 @@ fn deleting_goes_to_the_trash_and_spares_the_open_session() {
     assert_eq!(orders(update(&mut model, 0, Msg::Store(kept))), [list("", None)]);
     // In the trash it is restored, or goes for good after a yes.
     let trashed = |id: &str| SessionRow { trashed_at: Some(1), ..row(id) };
-    let lists = |shelf| Effect::Store(StoreJob::ListSessions { query: String::new(), here: None, shelf, limit: LIMIT });
+    let lists = |shelf| Effect::Store(StoreJob::ListSessions { query: String::new(), here: None, shelf, limit: PAGE });
     let effects = orders(script(&mut model, "<tab><tab><tab><tab>"));
     let others = Effect::Load(LoadRequest::Elsewhere { query: String::new() });
     assert_eq!(effects, [list("", Some("/src/app")), others, lists(Shelf::Archived), lists(Shelf::Trashed)]);
