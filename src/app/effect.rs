@@ -151,7 +151,10 @@ pub enum LoadRequest {
     },
     Git,
     /// Who else works in the checkout of the session in view.
-    Neighbours,
+    Neighbours {
+        /// A session that this one takes the place of.
+        except: Option<SessionId>,
+    },
     /// A worktree of a checkout, on a branch of its own.
     Worktree {
         checkout: String,

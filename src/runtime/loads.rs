@@ -70,7 +70,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Git => {
             LoadReply::Git(crate::agent::git(&facts.cwd).await.map(|(branch, dirty)| Git { branch, dirty }))
         }
-        LoadRequest::Neighbours => LoadReply::Neighbours(worktrees::neighbours(&context, &facts).await),
+        LoadRequest::Neighbours { except } => {
+            LoadReply::Neighbours(worktrees::neighbours(&context, &facts, except).await)
+        }
         LoadRequest::Worktree { checkout } => LoadReply::Worktree(worktrees::made(checkout).await),
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();

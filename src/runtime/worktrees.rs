@@ -4,15 +4,15 @@ use super::Context;
 use super::loads::Facts;
 use crate::app::model::tab::Neighbours;
 use crate::exec::Repo;
-use crate::protocol::WindowSession;
+use crate::protocol::{SessionId, WindowSession};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// How long git may take to write the files of a worktree.
 const CHECKOUT: Duration = Duration::from_secs(60);
 
-/// Who else works in the checkout of the session in view.
-pub async fn neighbours(context: &Context, facts: &Facts) -> Option<Neighbours> {
+/// Who else works in the checkout of the session in view, without one that is about to close.
+pub async fn neighbours(context: &Context, facts: &Facts, except: Option<SessionId>) -> Option<Neighbours> {
     let session = facts.session.as_ref()?.id.clone();
     // Another machine's folders are not ours to compare.
     if context.backends.current().is_some() {
@@ -20,8 +20,9 @@ pub async fn neighbours(context: &Context, facts: &Facts) -> Option<Neighbours> 
     }
     let (engine, cwd) = (context.engine.clone(), facts.cwd.clone());
     let (checkout, found) = tokio::task::spawn_blocking(move || engine.neighbours(&session, &cwd)).await.ok()??;
+    let stays = |other: &WindowSession| Some(&other.session) != except.as_ref();
     let name = |other: WindowSession| other.title.unwrap_or(other.session.0);
-    Some(Neighbours { checkout, names: found.into_iter().map(name).collect() })
+    Some(Neighbours { checkout, names: found.into_iter().filter(stays).map(name).collect() })
 }
 
 /// A worktree beside a checkout, on a branch of its own from the last commit: folder and branch.

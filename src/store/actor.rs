@@ -22,6 +22,8 @@ const INDEX_AFTER: Duration = Duration::from_millis(400);
 const INDEX_FEW_AFTER: Duration = Duration::from_secs(60);
 /// Items indexed in one transaction, so that a job never waits long behind it; as many are many.
 const INDEX_BATCH: u32 = 128;
+/// Batches that are indexed when the program ends.
+const LAST_BATCHES: usize = 4;
 
 /// Something to do on the thread, in order. Not data, unlike the jobs of the UI: each is private to one method of the handle.
 pub(super) type Work = Box<dyn FnOnce(&mut Db) + Send>;
@@ -254,7 +256,12 @@ fn index_some(db: &mut Db) -> bool {
 fn finish(db: &mut Db) {
     let is_whole = pending::flush(db);
     live::settle_streams(db, None);
-    while db.unindexed && index_some(db) {}
+    // After a large import the rest waits for the next start: whoever quits does not.
+    for _ in 0..LAST_BATCHES {
+        if !(db.unindexed && index_some(db)) {
+            break;
+        }
+    }
     live::leave(db);
     let is_whole = super::durability::checkpoint(db) && is_whole;
     if is_whole {

@@ -20,7 +20,9 @@ const READ_ONLY: &str = "read-only";
 /// Asks who else works in the checkout of a session in which nothing was said yet.
 pub fn look(model: &Model, out: &mut Vec<Effect>) {
     if model.tab.session.is_some() && model.tab.transcript.cells.is_empty() {
-        out.push(Effect::Load(LoadRequest::Neighbours));
+        let from = model.tab.from.filter(|from| from.replaces);
+        let except = from.and_then(|from| model.tabs().find(|tab| tab.id == from.tab)?.of.clone());
+        out.push(Effect::Load(LoadRequest::Neighbours { except }));
     }
 }
 

@@ -197,6 +197,9 @@ fn clearing_replaces_the_tab_once_the_new_session_is_open() {
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Close { .. })), "not before");
     let effects = opens(&mut model, "u");
     assert!(effects.contains(&Effect::Close { session: "s".into(), cleared: true }), "{effects:?}");
+    // The one that goes is no other session of the checkout.
+    let neighbours = Effect::Load(LoadRequest::Neighbours { except: Some("s".into()) });
+    assert!(effects.contains(&neighbours), "{effects:?}");
     let row: Vec<_> = model.tabs().filter_map(|tab| tab.of.clone()).map(|id| id.0).collect();
     assert_eq!(row, ["u", "t"], "in its place");
 }
