@@ -3,6 +3,7 @@
 //! Results go to `out`, everything else to `err`; `--json` prints one value (`docs/CLI.md` has its shape).
 
 mod elsewhere;
+mod export;
 mod import;
 mod keeping;
 mod list;
@@ -13,7 +14,7 @@ pub(super) use import::parse_session;
 use crate::config::Paths;
 use crate::protocol::{ItemId, SessionId};
 use crate::report::disk::{self, Disk};
-use crate::report::sessions::{ExportError, Format, export, text};
+use crate::report::sessions::{ExportError, text};
 use crate::store::filter::Filter;
 use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
 use crate::text::format::bytes;
@@ -60,15 +61,8 @@ pub enum SessionsCommand {
         #[arg(short = 'n', long, default_value_t = 50)]
         limit: usize,
     },
-    /// Write a session to standard output
-    Export {
-        id: String,
-        #[arg(short, long, value_enum, default_value_t)]
-        format: Format,
-        /// With `--format asciicast`: only this terminal, counted from 1
-        #[arg(long, value_name = "N")]
-        terminal: Option<usize>,
-    },
+    /// Write a session to standard output, or all of them to files
+    Export(export::ExportArgs),
     /// Show a session on a time line: conversation, terminals, plan, files
     Replay { id: String },
     /// Give a session a title
@@ -219,11 +213,7 @@ async fn command(
             let session = store.resolve(&id).await?;
             list::show(store, &session, json, out).await
         }
-        SessionsCommand::Export { id, format, terminal } => {
-            let session = store.resolve(&id).await?;
-            export::export(&export::gather(store, &session, format, terminal).await?, format, out, err)?;
-            Ok(0)
-        }
+        SessionsCommand::Export(wanted) => export::run(store, &wanted, here, json, out, err).await,
         // Only looks whether it is there; the screen shows it.
         SessionsCommand::Replay { id } => store.resolve(&id).await.map(|_| 0).map_err(Into::into),
         SessionsCommand::Rename { id, title } => {

@@ -36,7 +36,7 @@ async fn pack_all<W: Write>(store: &Store, pack: &mut Pack<W>) -> Result<usize> 
     // The oldest first: they come back in that order.
     for row in rows.iter().rev() {
         let mut text = Vec::new();
-        let session = gather(store, &SessionId(row.id.clone()), Format::Jsonl, None).await?;
+        let session = gather(store, &SessionId(row.id.clone()), Format::Jsonl, None, true).await?;
         write_session(&session, Format::Jsonl, &mut text, &mut std::io::sink())?;
         if text.is_empty() {
             continue;

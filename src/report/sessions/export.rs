@@ -1,7 +1,7 @@
 //! A session as a file: JSONL that comes back in whole, ShareGPT for training, and the readable ones.
 
 use super::text::rfc3339;
-use super::{ExportError, Format, html, markdown};
+use super::{ExportError, Format, html, markdown, redacted};
 use crate::protocol::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
 use crate::recordings::{self, Terminal};
 use crate::store::{Page, SessionMeta, Store};
@@ -19,7 +19,19 @@ pub struct Gathered {
     terminals: Vec<Terminal>,
 }
 
-/// Reads a session for an export. `terminal` is the number of one, from 1 on; without it all are meant.
+impl Gathered {
+    fn redact(&mut self) {
+        let row = &mut self.about.row;
+        row.preview = redacted::text(std::mem::take(&mut row.preview));
+        row.title = row.title.take().map(redacted::text);
+        self.prompt = self.prompt.take().map(redacted::text);
+        let items = std::mem::take(&mut self.page.items);
+        self.page.items = items.into_iter().map(redacted::item).collect();
+    }
+}
+
+/// Reads a session for an export, with secrets masked if `redacts`. `terminal` is the number of one, from 1 on; without it
+/// all are meant. What terminals showed was masked when it was recorded.
 ///
 /// # Errors
 /// It is not there, nothing of its terminals is, or the store fails.
@@ -28,6 +40,7 @@ pub async fn gather(
     session: &SessionId,
     format: Format,
     terminal: Option<usize>,
+    redacts: bool,
 ) -> Result<Gathered, ExportError> {
     let about = store.about(session).await?;
     let mut gathered =
@@ -36,6 +49,9 @@ pub async fn gather(
         gathered.terminals = terminals(store, session, terminal).await?;
     } else {
         (gathered.page, gathered.prompt) = (store.whole(session).await?, store.prompt(session).await?);
+    }
+    if redacts {
+        gathered.redact();
     }
     Ok(gathered)
 }

@@ -3,6 +3,7 @@
 pub mod export;
 mod html;
 mod markdown;
+mod redacted;
 mod rendered;
 pub mod text;
 
@@ -45,13 +46,13 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// A session as text; `format` as on the command line.
+/// A session as text, with secrets masked; `format` as on the command line.
 ///
 /// # Errors
 /// The format is none, or the session can't be read.
 pub async fn export_text(store: &Store, session: &SessionId, format: &str) -> Result<String, ExportError> {
     let format = Format::from_str(format, true).map_err(|_| ExportError::Format)?;
     let mut out = Vec::new();
-    export::export(&export::gather(store, session, format, None).await?, format, &mut out, &mut io::sink())?;
+    export::export(&export::gather(store, session, format, None, true).await?, format, &mut out, &mut io::sink())?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
