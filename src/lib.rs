@@ -24,6 +24,7 @@ pub mod mcp;
 pub mod plugins;
 pub mod policy;
 pub mod protocol;
+pub mod pruning;
 pub mod recordings;
 pub mod report;
 pub mod runtime;

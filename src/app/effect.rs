@@ -236,6 +236,8 @@ pub enum LoadRequest {
     },
     /// Brings over the sessions of a Python Hermes, once.
     Migrate,
+    /// Deletes what is to go by itself, and looks whether sessions take more than they may.
+    Tidy,
     /// The whole of a stored session, to read.
     ReadSession {
         id: crate::protocol::SessionId,

@@ -102,6 +102,9 @@ pub fn start(model: &mut Model) -> Vec<Effect> {
     if model.config.elsewhere.import_python && !model.demo {
         out.push(Effect::Load(LoadRequest::Migrate));
     }
+    if !model.demo {
+        out.push(Effect::Load(LoadRequest::Tidy));
+    }
     if model.mouse_captured {
         out.push(Effect::Mouse(true));
     }
@@ -235,6 +238,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         }
         LoadReply::ElsewherePreview { key, items } => elsewhere::previewed(model, &key, items),
         LoadReply::TakenOver(result) => elsewhere::taken(model, out, result),
+        LoadReply::Tidied { level, text } => model.notices.add(model.now, level, text),
         LoadReply::Migrated(result) => elsewhere::migrated(model, result),
         LoadReply::Prompt(result) => servers::prompted(model, out, result),
         LoadReply::Report { title, text } => sidebar::report(model, &title, &text),
@@ -292,6 +296,7 @@ mod tests {
             Effect::Load(LoadRequest::Looks),
             Effect::Load(LoadRequest::Extensions { seen: 0 }),
             Effect::Load(LoadRequest::Migrate),
+            Effect::Load(LoadRequest::Tidy),
             Effect::Mouse(true),
             Effect::Title("app — Hermes".into()),
         ];

@@ -19,6 +19,15 @@ pub(super) fn read(file: &Path) -> HashMap<PathBuf, Entry> {
     records.filter_map(record).collect()
 }
 
+/// Hashes of the bytes that the baselines in a folder know.
+pub(super) fn hashes(trees: &Path) -> impl Iterator<Item = String> {
+    let files = std::fs::read_dir(trees).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.flat_map(|file| read(&file).into_values()).filter_map(|entry| match entry.content {
+        Content::Kept(hash) => Some(hex(&hash)),
+        _ => None,
+    })
+}
+
 fn record(text: &str) -> Option<(PathBuf, Entry)> {
     let mut fields = text.splitn(7, ' ');
     let mut number = || fields.next()?.parse::<i64>().ok();

@@ -21,10 +21,18 @@ pub use outside::{Fate, Heard, Listener, Strange};
 pub use state::{FoundChange, Recorded};
 pub use workspace::{Mark, Settings, Workspace};
 
+use crate::config::Paths;
 use crate::lock::lock;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
+
+/// Hashes of bytes that baselines and named checkpoints of a home need, without these checkpoints. Reads all of them.
+pub fn known_hashes(paths: &Paths, without: &[Named]) -> BTreeSet<String> {
+    let mut known = Shelf::new(&paths.home).hashes(without);
+    known.extend(known::hashes(&paths.trees()));
+    known
+}
 
 /// The workspaces that sessions work in: one for each folder, as long as a session holds it. A folder has one state, whoever
 /// looks at it.

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 1;
 /// Characters of a name.
 const NAME: usize = 64;
+/// Where they are in the home.
+const FOLDER: &str = "checkpoints";
 /// The folder of checkpoints that belong to no session.
 pub const NO_SESSION: &str = "none";
 
@@ -55,6 +57,16 @@ pub struct Shelf {
 }
 
 impl Named {
+    /// Its file in a home.
+    pub fn path(&self, home: &Path) -> PathBuf {
+        home.join(FOLDER).join(&self.session).join(format!("{}.json", self.name))
+    }
+
+    /// Hashes of the bytes that it names.
+    pub fn hashes(self) -> impl Iterator<Item = String> {
+        self.files.into_values().filter(FileState::has_bytes).filter_map(|state| state.hash)
+    }
+
     /// A checkpoint of what a workspace holds.
     pub fn new(name: &str, session: Option<&str>, item: i64, workspace: &super::Workspace) -> Self {
         let (files, rest) = workspace.snapshot();
@@ -104,7 +116,7 @@ impl Named {
 impl Shelf {
     /// The checkpoints of this home.
     pub fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), folder: home.join("checkpoints") }
+        Self { home: home.to_owned(), folder: home.join(FOLDER) }
     }
 
     fn path(&self, session: &str, name: &str) -> Result<PathBuf, NamedError> {
@@ -173,14 +185,18 @@ impl Shelf {
     pub fn remove(&self, named: &Named) -> io::Result<()> {
         let path = self.path(&named.session, &named.name).map_err(io::Error::other)?;
         remove::file(remove::File::Checkpoint, &self.home, &path)?;
+        remove::emptied(&self.home, path.parent().unwrap_or(&path));
         Ok(())
+    }
+
+    /// Hashes of the bytes that checkpoints name, all but these.
+    pub(super) fn hashes(&self, without: &[Named]) -> BTreeSet<String> {
+        self.list().into_iter().filter(|named| !without.contains(named)).flat_map(Named::hashes).collect()
     }
 
     /// Keeps the bytes of all checkpoints from being counted as old.
     pub fn hold(&self, blobs: &Blobs) {
-        let states = self.list().into_iter().flat_map(|named| named.files.into_values());
-        let hashes: BTreeSet<String> = states.filter(FileState::has_bytes).filter_map(|state| state.hash).collect();
-        for hash in hashes {
+        for hash in self.hashes(&[]) {
             // What is gone is named by a restore.
             blobs.hold(&hash);
         }

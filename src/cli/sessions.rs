@@ -7,17 +7,16 @@ mod export;
 mod import;
 mod keeping;
 mod list;
+mod prune;
+mod stats;
 
 pub(super) use elsewhere::{MigrateArgs, migrate};
 pub(super) use import::parse_session;
 
-use crate::config::Paths;
 use crate::protocol::{ItemId, SessionId};
-use crate::report::disk::{self, Disk};
-use crate::report::sessions::{ExportError, text};
+use crate::report::sessions::ExportError;
 use crate::store::filter::Filter;
 use crate::store::{SessionChange, Shelf, Store, StoreError, tags_of};
-use crate::text::format::bytes;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{ErrorKind, Write};
@@ -139,10 +138,12 @@ pub enum SessionsCommand {
         #[arg(long, conflicts_with = "from")]
         all: bool,
     },
+    /// Delete old sessions for good, with all that belongs to them, and what nobody needs any more
+    Prune(prune::PruneArgs),
     /// Check the database and save what a damaged one still holds
     Repair,
-    /// Count sessions, items, tokens and bytes
-    Stats,
+    /// Sessions, tokens over time, tools, cost, and what the home holds on disk
+    Stats(stats::StatsArgs),
 }
 
 /// Runs the command and closes the store. Returns the exit code: 0, or 1 when something asked for was not found or done.
@@ -242,7 +243,8 @@ async fn command(
             import::import(store, &from, &folder, json, out, err).await
         }
         SessionsCommand::Repair => repair(store, json, out).await,
-        SessionsCommand::Stats => stats(store, json, out).await,
+        SessionsCommand::Prune(wanted) => prune::run(store, &wanted, cwd, json, out, err).await,
+        SessionsCommand::Stats(wanted) => stats::run(store, &wanted, cwd, json, out).await,
     }
 }
 
@@ -290,46 +292,6 @@ async fn repair(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Resul
     }
     for file in &report.kept {
         writeln!(out, "original kept: {file}")?;
-    }
-    Ok(0)
-}
-
-async fn stats(store: &Store, json: bool, out: &mut dyn Write) -> anyhow::Result<i32> {
-    let stats = store.stats().await?;
-    let disk =
-        Path::new(&stats.path).parent().filter(|home| home.is_absolute()).map(|home| disk::look(&Paths::at(home)));
-    let (first, last) = (stats.first_at.map(text::rfc3339), stats.last_at.map(text::rfc3339));
-    if json {
-        let value = json!({
-            "version": 1, "path": stats.path, "bytes": stats.bytes, "sessions": stats.sessions, "items": stats.items,
-            "first_at": first, "last_at": last,
-            "usage": {"input": stats.input, "cached": stats.cached, "output": stats.output, "cost": stats.cost},
-            "written": {"turns": stats.turns, "journals": stats.journal_bytes, "log": stats.log_bytes},
-            "disk": disk.as_ref().map(Disk::json),
-        });
-        writeln!(out, "{value}")?;
-        return Ok(0);
-    }
-    let mebibytes = stats.bytes as f64 / f64::from(1 << 20);
-    writeln!(out, "file      {} ({mebibytes:.1} MiB)", stats.path)?;
-    writeln!(out, "sessions  {}", stats.sessions)?;
-    writeln!(out, "items     {}", stats.items)?;
-    if let (Some(first), Some(last)) = (stats.first_at, stats.last_at) {
-        writeln!(out, "from      {} to {}", text::local(first), text::local(last))?;
-    }
-    writeln!(out, "tokens    {} in ({} cached), {} out", stats.input, stats.cached, stats.output)?;
-    let cost = stats.cost.map_or_else(|| "?".to_owned(), |cost| format!("${cost:.2}"));
-    writeln!(out, "cost      {cost}")?;
-    let written = stats.journal_bytes + stats.log_bytes;
-    writeln!(
-        out,
-        "written   {} to journals, {} to the database log: {} a turn",
-        bytes(stats.journal_bytes),
-        bytes(stats.log_bytes),
-        bytes(written / stats.turns.max(1))
-    )?;
-    if let Some(disk) = disk {
-        write!(out, "\nThe home on disk\n{}", disk.text())?;
     }
     Ok(0)
 }

@@ -44,6 +44,8 @@ pub enum File {
     Checkpoint,
     /// `recordings/SESSION/NAME.rec` of the home: what a terminal showed.
     Recording,
+    /// `cache/spill/NAME`, or that in a folder or two there, of the home: output that was too long for memory or a result.
+    Spill,
     /// `cache/NAME.asked` of the home: when a provider was asked for its models.
     Asked,
     /// `run/NUMBER.tabs`, `run/NUMBER.lock` or `run/NUMBER.HOST.sock` of the home: what a window that was open kept.
@@ -138,10 +140,13 @@ pub fn file(kind: File, home: &Path, path: &Path) -> Result<bool, RemoveError> {
     }
 }
 
-/// Deletes `recordings/SESSION` of the home when nothing is left in it. Blocks.
-pub fn recordings_of(home: &Path, folder: &Path) {
+/// Deletes `recordings/SESSION`, `checkpoints/SESSION` or a folder in `cache/spill` of the home when nothing is left in it.
+/// Blocks.
+pub fn emptied(home: &Path, folder: &Path) {
     let at = At { path: folder };
-    let fits = |parts: &[&str]| matches!(parts, ["recordings", _]);
+    let fits = |parts: &[&str]| {
+        matches!(parts, ["recordings" | "checkpoints", _] | ["cache", "spill", _] | ["cache", "spill", _, _])
+    };
     let done = at.below(home, fits).and_then(|(home, inside)| {
         let Some(parent) = at.walk(&home, &inside)? else { return Ok(()) };
         match unlinkat(&parent, folder.file_name().unwrap_or_default(), AtFlags::REMOVEDIR) {
@@ -201,6 +206,7 @@ impl File {
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
             (Self::Recording, ["recordings", _, name]) => name.ends_with(".rec"),
+            (Self::Spill, ["cache", "spill", _] | ["cache", "spill", _, _] | ["cache", "spill", _, _, _]) => true,
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),
             (Self::Window, ["run", name]) => match name.strip_suffix(".sock").and_then(|name| name.split_once('.')) {
                 Some((pid, host)) => digits(pid) && host.len() == 8 && hex(host),

@@ -77,6 +77,23 @@ pub fn used(home: &Path) -> Used {
     all(home).iter().fold(Used::default(), |sum, kept| Used { files: sum.files + 1, bytes: sum.bytes + kept.bytes })
 }
 
+/// The folders of recordings, with what each takes on the disk and when something of it was changed last.
+#[must_use]
+pub fn folders(home: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime)> {
+    let mut found: Vec<(PathBuf, u64, std::time::SystemTime)> = Vec::new();
+    for kept in all(home) {
+        let Some(folder) = kept.path.parent() else { continue };
+        match found.iter_mut().find(|(known, ..)| known == folder) {
+            Some((_, bytes, changed)) => {
+                *bytes += kept.bytes;
+                *changed = (*changed).max(kept.changed);
+            }
+            None => found.push((folder.to_owned(), kept.bytes, kept.changed)),
+        }
+    }
+    found
+}
+
 /// Drops the oldest recordings when all together take more than `limit` bytes, so that a tenth of it is free again. Returns
 /// what is left.
 #[must_use]
@@ -102,7 +119,7 @@ pub fn prune(home: &Path, limit: u64) -> u64 {
 pub(super) fn drop_file(home: &Path, path: &Path) -> bool {
     match remove::file(remove::File::Recording, home, path) {
         Ok(_) => {
-            remove::recordings_of(home, path.parent().unwrap_or(path));
+            remove::emptied(home, path.parent().unwrap_or(path));
             true
         }
         Err(error) => {
@@ -117,8 +134,15 @@ pub(super) fn drop_file(home: &Path, path: &Path) -> bool {
 /// # Errors
 /// A file cannot be removed; those before it are gone.
 pub fn remove(home: &Path, session: &str) -> io::Result<()> {
-    let folder = folder(home, session);
-    let entries = match std::fs::read_dir(&folder) {
+    clear(home, &folder(home, session))
+}
+
+/// Removes the recordings in one of [`folders`].
+///
+/// # Errors
+/// As [`remove`].
+pub fn clear(home: &Path, folder: &Path) -> io::Result<()> {
+    let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
@@ -129,6 +153,6 @@ pub fn remove(home: &Path, session: &str) -> io::Result<()> {
             remove::file(remove::File::Recording, home, &path)?;
         }
     }
-    remove::recordings_of(home, &folder);
+    remove::emptied(home, folder);
     Ok(())
 }

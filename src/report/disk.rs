@@ -1,6 +1,7 @@
 //! What the home holds, by kind, and what of it can go: for `hermes sessions stats` and `hermes doctor`. Only looks.
 
 use crate::config::Paths;
+use crate::pruning::{OLD_BACKUP, STALE};
 use crate::text::format::{bytes, plural};
 use crate::text::width::pad;
 use std::fmt::Write as _;
@@ -9,8 +10,6 @@ use std::time::{Duration, SystemTime};
 
 /// Files that are looked at, at most: a count must not take minutes.
 const MOST: usize = 2_000_000;
-/// What a program left in its cache for longer than this is of no use to it.
-const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Files of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,10 +35,10 @@ const KINDS: [(&str, &str); 11] = [
     ("database", ""),
     ("replaced databases", "delete state.db.before-* once `hermes sessions list` shows everything"),
     ("journals", ""),
-    ("backups", "delete backups/ when you will not go back to an older version"),
+    ("backups", "hermes sessions prune"),
     ("kept files", "hermes checkpoints prune"),
     ("checkpoints", ""),
-    ("spilled output", "close the sessions that made it"),
+    ("spilled output", "hermes sessions prune"),
     ("logs", "delete old files of logs/"),
     ("models and engines", "hermes models remove"),
     ("recordings", "lower recordings.budget_bytes, or delete sessions"),
@@ -57,7 +56,7 @@ fn kind(path: &Path, age: Duration) -> (usize, bool) {
         (name, None) if name.contains(".db.before-") => (1, true),
         _ if is_file && is_database => (0, false),
         ("journal", _) => (2, false),
-        ("backups", _) => (3, true),
+        ("backups", _) => (3, age > OLD_BACKUP),
         ("history", _) => (4, false),
         ("checkpoints", _) | ("cache", Some("trees")) => (5, false),
         ("cache", Some("spill")) => (6, age > STALE),
@@ -174,13 +173,13 @@ mod tests {
                 ("database", 2, 5100, 0),
                 ("replaced databases", 1, 700, 700),
                 ("journals", 2, 310, 0),
-                ("backups", 1, 900, 900),
+                ("backups", 1, 900, 0),
                 ("kept files", 1, 40, 0),
                 ("spilled output", 1, 60, 0),
                 ("other", 1, 7, 0),
             ]
         );
-        assert!(disk.text().contains("can go: delete backups/"), "{}", disk.text());
-        assert_eq!((disk.total(), disk.spare()), (7117, 1600));
+        assert!(disk.text().contains("can go: delete state.db.before-*"), "{}", disk.text());
+        assert_eq!((disk.total(), disk.spare()), (7117, 700));
     }
 }

@@ -1,5 +1,6 @@
 //! What is set up, what is missing, and what to do about it: for `hermes doctor` and `/doctor`.
 
+mod disk;
 mod extensions;
 pub mod local;
 mod place;
@@ -9,7 +10,6 @@ use crate::accounts::{Accounts, KeyState, Known};
 use crate::backends::Keys;
 use crate::config::{self, Loaded, Paths, Place, Sources, keymap::Keymap, skin::Appearance, theme::Canvas};
 use crate::context::skills;
-use crate::text::format::bytes;
 use crate::tools::offer::selection::ToolSelection;
 use crate::tools::registry::Registry;
 use std::io::Read;
@@ -105,7 +105,8 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.extend(local::rows(paths, loaded));
     rows.push(dotenv(paths));
     rows.push(database(&paths.state().join("state.db")));
-    rows.push(disk(paths));
+    rows.push(disk::row(paths));
+    rows.extend(disk::prune(paths, loaded));
     rows.extend(terminal(paths, loaded));
     rows.push(shell(loaded));
     rows.push(place::row(&loaded.config.terminal, &Keys::find(|name| loaded.env(name))));
@@ -297,23 +298,6 @@ fn database(path: &Path) -> Row {
             Row::ok("sessions", format!("{} belongs to another program; ours is next to it", path.display()))
         }
         Ok(_) => Row::ok("sessions", path.display().to_string()),
-    }
-}
-
-/// More than this that can go is worth a word.
-const SPARE: u64 = 1 << 30;
-
-fn disk(paths: &Paths) -> Row {
-    let held = super::disk::look(paths);
-    let parts = held.kinds.iter().map(|kind| format!("{} {}", kind.name, bytes(kind.bytes)));
-    let found = format!("{} in all: {}", bytes(held.total()), parts.collect::<Vec<_>>().join(", "));
-    match held.spare() {
-        spare if spare > SPARE => {
-            let remedy = format!("{} can go: `hermes sessions stats` says what and how", bytes(spare));
-            Row::warn("disk", found, remedy)
-        }
-        0 => Row::ok("disk", found),
-        spare => Row::ok("disk", format!("{found}; {} can go", bytes(spare))),
     }
 }
 

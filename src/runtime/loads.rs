@@ -103,6 +103,11 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::ElsewherePreview { key } => elsewhere::preview(&context, key).await?,
         LoadRequest::TakeOver { wish, here } => elsewhere::take(&context, &facts, &wish, &here).await,
         LoadRequest::Migrate => elsewhere::migrate(&context, &facts).await?,
+        LoadRequest::Tidy => {
+            let config = &context.loaded.config;
+            let (level, text) = crate::pruning::at_start(&facts.store, &context.paths, config).await?;
+            LoadReply::Tidied { level, text }
+        }
         LoadRequest::Replay { session, before } => super::replay::page(&context, &facts, session, before).await,
         LoadRequest::ReplayMoment { session, stop, until, terminals } => {
             super::replay::moment(&context, &facts, session, stop, until, terminals).await

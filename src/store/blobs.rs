@@ -137,6 +137,22 @@ impl Blobs {
         self.sweep_to(SystemTime::now(), AGE, most)
     }
 
+    /// Those of these that can go when nobody knows them any more, with what they take on the disk: what was kept a moment
+    /// ago may be somebody's who is yet to write it down.
+    pub fn spare(&self, names: impl IntoIterator<Item = String>) -> Vec<(String, u64)> {
+        let size = |name: &str| {
+            let about = fs::symlink_metadata(self.folder.join(name)).ok().filter(fs::Metadata::is_file)?;
+            let age = about.modified().ok()?.elapsed().ok()?;
+            (age >= FRESH).then(|| super::on_disk(&about))
+        };
+        names.into_iter().filter_map(|name| size(&name).map(|bytes| (name, bytes))).collect()
+    }
+
+    /// Removes one; `false`: it was gone.
+    pub fn forget(&self, name: &str) -> io::Result<bool> {
+        self.remove(&self.folder.join(name))
+    }
+
     /// Kept files and their bytes.
     pub fn size(&self) -> (u64, u64) {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();

@@ -37,6 +37,13 @@ pub(super) fn checkpoint(db: &mut Db) -> bool {
     matches!(checkpoint, Ok(true)) || sync_log(db)
 }
 
+/// Moves the log into the database and empties it, when nobody else reads or writes.
+pub(super) fn truncate_log(db: &Db) {
+    if let Err(error) = db.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::debug!(%error, "the log of the database stays as long as it is");
+    }
+}
+
 fn sync_log(db: &Db) -> bool {
     let log = beside(&db.path, "-wal");
     match File::open(&log).and_then(|log| log.sync_data()) {
@@ -134,7 +141,7 @@ fn from_journals(db: &mut Db, report: &mut Repaired) {
 }
 
 /// Where the sessions belong.
-fn primary(home: &Path) -> PathBuf {
+pub(super) fn primary(home: &Path) -> PathBuf {
     let usual = home.join(open::PRIMARY);
     match open::look(&usual) {
         Found::Nothing | Found::Ours => usual,

@@ -8,9 +8,12 @@ pub(super) mod lines;
 mod marker;
 pub(super) mod pending;
 mod record;
+mod spare;
 pub(super) mod take_in;
 
 pub(super) use record::{Head, Record};
+pub use spare::SpareJournal;
+pub(super) use spare::{all_bytes, others_work, size, spare};
 
 use super::db::Db;
 use super::error::StoreError;
@@ -54,7 +57,7 @@ fn path(home: &Path, session: &SessionId) -> PathBuf {
 }
 
 /// Everything but letters, digits, `-` and `_` is written as `%` and two digits.
-fn name(session: &SessionId) -> String {
+pub(super) fn name(session: &SessionId) -> String {
     let mut name = plain_name(session);
     if name.len() > NAME {
         name.truncate(NAME - 33);

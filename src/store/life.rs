@@ -2,10 +2,12 @@
 //! it came from.
 
 mod lineage;
+mod prune;
 mod shelf;
 mod summaries;
 
 pub use lineage::Branch;
+pub use prune::{Aged, Cut, Pruned, aged_at, on_disk};
 pub use shelf::{SessionChange, Shelf, TAG_CHARS, tags_of};
 pub use summaries::Summary;
 

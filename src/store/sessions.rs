@@ -211,14 +211,35 @@ pub(super) fn like_escaped(text: &str) -> String {
 
 /// Deletes a session with all that belongs to it; `false` when there was none. One that another process works in stays.
 pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreError> {
-    let (me, home) = (db.pid, db.home.clone());
+    let mut busy = None;
+    let me = db.pid;
+    let gone = delete_if(db, session, |tx, key| {
+        busy = super::live::other(tx, key, me)?;
+        Ok(busy.is_none())
+    })?;
+    match busy {
+        Some(pid) => Err(StoreError::InUse { session: session.0.clone(), pid }),
+        None => {
+            super::live::forget_stream(db, session);
+            Ok(gone)
+        }
+    }
+}
+
+/// The same where `may` says so of its key, in the transaction that deletes it.
+pub(super) fn delete_if(
+    db: &mut Db,
+    session: &SessionId,
+    may: impl FnOnce(&Transaction<'_>, i64) -> rusqlite::Result<bool>,
+) -> Result<bool, StoreError> {
+    let home = db.home.clone();
     let in_memory = db.in_memory;
     db.pending.forget_known();
     let mut forgotten = Ok(());
     let gone = db.write("delete the session", |tx| {
-        let Some(key) = key(tx, session)? else { return Ok(Ok(false)) };
-        if let Some(pid) = super::live::other(tx, key, me)? {
-            return Ok(Err(StoreError::InUse { session: session.0.clone(), pid }));
+        let Some(key) = key(tx, session)? else { return Ok(false) };
+        if !may(tx, key)? {
+            return Ok(false);
         }
         index::forget(tx, key)?;
         for place in [super::drafts::place(Some(session), ""), super::drafts::queue_place(Some(session), "")] {
@@ -230,10 +251,13 @@ pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreErro
         if !in_memory {
             forgotten = super::journal::forget(&home, session);
         }
-        Ok(Ok(true))
-    })??;
+        Ok(true)
+    })?;
+    if !gone {
+        return Ok(false);
+    }
     super::live::forget_stream(db, session);
-    if gone && let Err(error) = crate::recordings::remove(&db.home, &session.0) {
+    if let Err(error) = crate::recordings::remove(&db.home, &session.0) {
         // The session is gone whatever becomes of them; they are dropped with the oldest.
         tracing::warn!("recordings of {session} are left: {error}");
     }

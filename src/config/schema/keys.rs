@@ -330,6 +330,18 @@ pub const KEYS: &[KeySpec] = &[
         "minutes after the last turn until a session is summarized; 0: only when it is left",
     ),
     key("sessions.trash_days", Integer(0, 3_650), Never, "days until a session in the trash is deleted; 0: never"),
+    key(
+        "sessions.prune_after_days",
+        Integer(0, 36_500),
+        Never,
+        "days after its last use when a session is deleted, at a start of the screen: never a pinned or an open one, or one with text that was not sent; 0: never",
+    ),
+    key(
+        "sessions.budget_bytes",
+        Integer(0, 100_000_000_000_000),
+        Never,
+        "bytes of the database and the journals above which Hermes warns and deletes old journals, backups and spilled output, never a conversation; 0: no limit",
+    ),
     key("recordings.enabled", Bool, Never, "record what terminals show, for `/replay`"),
     key(
         "recordings.terminal_bytes",

@@ -85,6 +85,16 @@ pub(in crate::store) fn journals(home: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// Whether a journal has an entry or text of an answer. One that can't be read counts as one that has.
+pub(super) fn holds_items(path: &Path) -> bool {
+    let is_said = |record: &Record| matches!(record, Record::Item(_) | Record::Stream { .. });
+    match read(path, 0) {
+        Ok(Some(read)) => read.damaged > 0 || read.records.iter().any(is_said),
+        Ok(None) => false,
+        Err(_) => true,
+    }
+}
+
 /// Whether it worked; an error is told as trouble.
 fn told(db: &mut Db, path: &Path, from: u64, taken: &mut Taken) -> bool {
     match one(db, path, from) {

@@ -85,6 +85,18 @@ pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     db.write("check the search index", check).is_ok()
 }
 
+/// Merges the indexes that hold items between these keys: only then is what was taken out of them gone.
+pub(in crate::store) fn merge(db: &mut Db, (first, last): (i64, i64)) -> Result<(), StoreError> {
+    let parts = db.read("look for the search indexes", parts::all)?;
+    let touched = parts.into_iter().filter(|part| part.first <= last && part.end > first).map(|part| part.table);
+    for index in touched.chain([TRIGRAMS.to_owned(), "summary_words".to_owned()]) {
+        db.write("merge the search index", |tx| {
+            tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('optimize')"), []).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
 /// The last key that is indexed; below zero: all of it is of an older form.
 fn indexed(conn: &rusqlite::Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("SELECT value FROM state WHERE name = 'indexed'")?.query_row([], |row| row.get(0))
