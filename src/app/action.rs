@@ -159,6 +159,7 @@ actions! {
     SessionTree "session-tree" Session "The tree of forks of this session: look, switch" => "tree" ["branches"], "";
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
+    Stats "stats" Session "Tokens, tools and cost over time, as charts" => "stats" ["insights"], "[7|30|90|all]";
     ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
@@ -274,6 +275,10 @@ actions! {
     Jump7 "jump-7" Lists "To 70 % of the time line";
     Jump8 "jump-8" Lists "To 80 % of the time line";
     Jump9 "jump-9" Lists "To 90 % of the time line";
+    RangeWeek "range-week" Lists "Figures of the last 7 days";
+    RangeMonth "range-month" Lists "Figures of the last 30 days";
+    RangeQuarter "range-quarter" Lists "Figures of the last 90 days";
+    RangeAll "range-all" Lists "Figures of all time";
     CopyAddress "copy-address" Lists "Copy the address to sign in at";
     CancelDownload "cancel-download" Lists "Cancel the download of a model, after confirming";
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";

@@ -28,7 +28,7 @@ pub const TYPED: &[(&str, &str)] = &[
 ];
 
 /// The contexts of what opens over the panes, and of fields and popups.
-const LOCAL: [Context; 14] = [
+const LOCAL: [Context; 15] = [
     Context::Completion,
     Context::Field,
     Context::Find,
@@ -39,6 +39,7 @@ const LOCAL: [Context; 14] = [
     Context::Sessions,
     Context::Rewind,
     Context::Replay,
+    Context::Stats,
     Context::Policy,
     Context::Quit,
     Context::SignIn,

@@ -236,6 +236,10 @@ pub enum LoadRequest {
     },
     /// Brings over the sessions of a Python Hermes, once.
     Migrate,
+    /// Figures of the last days; `None`: of all time.
+    Stats {
+        days: Option<u32>,
+    },
     /// Deletes what is to go by itself, and looks whether sessions take more than they may.
     Tidy,
     /// The whole of a stored session, to read.

@@ -18,6 +18,7 @@ pub mod self_test;
 pub mod servers;
 pub mod sidebar;
 pub mod sign_in;
+pub mod stats;
 pub mod tab;
 pub mod toolsets;
 pub mod transcript;

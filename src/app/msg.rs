@@ -163,6 +163,8 @@ pub enum LoadReply {
     TakenOver(Result<crate::app::session::elsewhere::TakenOver, String>),
     /// Sessions of a Python Hermes were brought over.
     Migrated(Result<String, String>),
+    /// Figures of the last days, or why there are none.
+    Stats { days: Option<u32>, figures: Result<Box<crate::protocol::Figures>, String> },
     /// What went by itself, or that sessions take more than they may.
     Tidied { level: crate::protocol::Level, text: String },
     /// Text that answers a slash command (`/doctor`, `/tools`, `/context`, `/export`).

@@ -11,7 +11,7 @@ use crate::app::lists::{
     extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, tree, uses,
 };
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{checkout, elsewhere, items, queue, replay, rewind, sessions, tabs, turn, undo};
+use crate::app::session::{checkout, elsewhere, items, queue, replay, rewind, sessions, stats, tabs, turn, undo};
 use crate::app::terminal::{asks, editor, pane};
 use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
@@ -238,6 +238,7 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         }
         LoadReply::ElsewherePreview { key, items } => elsewhere::previewed(model, &key, items),
         LoadReply::TakenOver(result) => elsewhere::taken(model, out, result),
+        LoadReply::Stats { days, figures } => stats::loaded(model, days, figures),
         LoadReply::Tidied { level, text } => model.notices.add(model.now, level, text),
         LoadReply::Migrated(result) => elsewhere::migrated(model, result),
         LoadReply::Prompt(result) => servers::prompted(model, out, result),

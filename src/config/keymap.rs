@@ -69,6 +69,8 @@ pub enum Context {
     Rewind,
     /// A session on a time line.
     Replay,
+    /// Figures over time.
+    Stats,
     /// The card of a policy that changed on disk.
     Policy,
     /// What still runs, before the program is left.
@@ -81,7 +83,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 22] = [
+    pub const ALL: [Context; 23] = [
         Context::Global,
         Context::Composer,
         Context::Completion,
@@ -99,6 +101,7 @@ impl Context {
         Context::Sessions,
         Context::Rewind,
         Context::Replay,
+        Context::Stats,
         Context::Policy,
         Context::Quit,
         Context::SignIn,
@@ -126,6 +129,7 @@ impl Context {
             Context::Sessions => "sessions",
             Context::Rewind => "rewind",
             Context::Replay => "replay",
+            Context::Stats => "stats",
             Context::Policy => "policy",
             Context::Quit => "quit",
             Context::SignIn => "sign-in",

@@ -8,6 +8,7 @@ mod command;
 mod context;
 mod effort;
 mod event;
+mod figures;
 mod intent;
 mod item;
 mod mode;
@@ -30,6 +31,7 @@ pub use command::{AgentCommand, Opens, PolicyAnswer};
 pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, OutsideFile, PrefixBreak, Sent};
 pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
+pub use figures::{Day, Figures, Project, Spending, ToolUse};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{
     AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NAMED, NoteKind, Origin, Outcome, PERSONS,

@@ -37,7 +37,9 @@ impl Files {
         // One that begins now stands in the database a moment later.
         let recordings = recordings::folders(&home)
             .into_iter()
-            .filter(|(folder, _, changed)| !known.contains(folder) && is_older(*changed, DAY) && !has_journal(&home, folder))
+            .filter(|(folder, _, changed)| {
+                !known.contains(folder) && is_older(*changed, DAY) && !has_journal(&home, folder)
+            })
             .map(|(folder, bytes, _)| (folder, bytes))
             .collect();
         let mut backups = old(&home.join("backups"), 1, OLD_BACKUP);
@@ -78,7 +80,9 @@ impl Files {
             if let Err(error) = remove::file(kind, &self.home, path) {
                 failed.push((path.clone(), error.into()));
             }
-            if kind == remove::File::Spill && let Some(folder) = path.parent() {
+            if kind == remove::File::Spill
+                && let Some(folder) = path.parent()
+            {
                 remove::emptied(&self.home, folder);
             }
         }
@@ -167,10 +171,8 @@ mod tests {
         put("recordings/here/1.rec", 9);
         let files = Files::spare(&paths, &HashSet::from(["here".to_owned()]));
         let names = |files: &[(PathBuf, u64)]| {
-            let mut names: Vec<String> = files
-                .iter()
-                .map(|(path, _)| path.strip_prefix(home.path()).unwrap().display().to_string())
-                .collect();
+            let mut names: Vec<String> =
+                files.iter().map(|(path, _)| path.strip_prefix(home.path()).unwrap().display().to_string()).collect();
             names.sort();
             names
         };

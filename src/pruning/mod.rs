@@ -101,7 +101,8 @@ impl Plan {
                 false => files::is_orphan(named, &aged.ids),
             })
             .collect();
-        let recordings = aged.sessions.iter().map(|row| files::bytes_in(&recordings::folder(&paths.home, &row.id))).sum();
+        let recordings =
+            aged.sessions.iter().map(|row| files::bytes_in(&recordings::folder(&paths.home, &row.id))).sum();
         let mut hashes = aged.hashes.clone();
         if !hashes.is_empty() {
             let known = checkpoints::known_hashes(paths, &named);
@@ -150,6 +151,10 @@ impl Plan {
     ) -> Result<Done, StoreError> {
         let before = taken(paths);
         let (mut done, mut pruned) = (Done::default(), Pruned::default());
+        if !self.aged.sessions.is_empty() {
+            // Figures over time keep what they were.
+            store.count_tools().await?;
+        }
         for (at, row) in self.aged.sessions.iter().enumerate() {
             match store.prune(&SessionId(row.id.clone()), self.cut).await {
                 Ok(Some(gone)) => {

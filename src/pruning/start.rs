@@ -27,7 +27,8 @@ pub async fn at_start(store: &Store, paths: &Paths, config: &Arc<Config>) -> Opt
 async fn tidy(store: &Store, paths: &Paths, config: &Arc<Config>) -> Result<Option<(Level, String)>, StoreError> {
     let days = i64::from(config.sessions.prune_after_days);
     if days > 0
-        && let Some(plan) = look(paths, config, Some(now() - days * DAY)).await.filter(|plan| !plan.aged.sessions.is_empty())
+        && let Some(plan) =
+            look(paths, config, Some(now() - days * DAY)).await.filter(|plan| !plan.aged.sessions.is_empty())
     {
         let done = plan.carry_out(store, paths, SHRINK_BELOW, &mut |_| {}).await?;
         tracing::info!(sessions = done.sessions.len(), freed = done.freed, "pruned old sessions");
@@ -62,5 +63,7 @@ async fn look(paths: &Paths, config: &Arc<Config>, used_before: Option<i64>) -> 
 /// That sessions take more than they may, and what to do.
 pub fn words(taken: u64, most: u64) -> String {
     let (taken, most) = (bytes(taken), bytes(most));
-    format!("sessions take {taken}, more than sessions.budget_bytes ({most}): delete old ones with `hermes sessions prune --older-than 90d`")
+    format!(
+        "sessions take {taken}, more than sessions.budget_bytes ({most}): delete old ones with `hermes sessions prune --older-than 90d`"
+    )
 }

@@ -15,7 +15,7 @@ mod writer;
 
 pub use asciicast::write as write_asciicast;
 pub use delta::Frame;
-pub use home::{clear, folders, Used, folder, prune, remove, used};
+pub use home::{Used, clear, folder, folders, prune, remove, used};
 pub use mask::{Masks, masked};
 pub use read::{Terminal, terminal, terminals};
 pub use writer::Writer;

@@ -8,3 +8,4 @@ pub mod doctor;
 pub mod figures;
 pub mod keys;
 pub mod sessions;
+pub mod stats;

@@ -103,6 +103,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::ElsewherePreview { key } => elsewhere::preview(&context, key).await?,
         LoadRequest::TakeOver { wish, here } => elsewhere::take(&context, &facts, &wish, &here).await,
         LoadRequest::Migrate => elsewhere::migrate(&context, &facts).await?,
+        LoadRequest::Stats { days } => LoadReply::Stats { days, figures: reports::figures(days, &facts).await },
         LoadRequest::Tidy => {
             let config = &context.loaded.config;
             let (level, text) = crate::pruning::at_start(&facts.store, &context.paths, config).await?;

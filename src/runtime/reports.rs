@@ -5,9 +5,11 @@ use super::loads::Facts;
 use crate::agent::prefix::PREFIX_BREAKS;
 use crate::app::effect::Report;
 use crate::app::msg::LoadReply;
+use crate::protocol::Figures;
 use crate::protocol::{Item, PrefixBreak, SessionId};
 use crate::report::sessions::export_text;
 use crate::report::{approvals, doctor, figures, keys};
+use crate::store::filter::day;
 use std::time::{Duration, Instant};
 
 /// The text for a command.
@@ -126,6 +128,12 @@ async fn git_diff(facts: &Facts) -> String {
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("git could not be started: {error}"),
     }
+}
+
+/// Figures of the last days, today's last; `None`: of all time.
+pub async fn figures(days: Option<u32>, facts: &Facts) -> Result<Box<Figures>, String> {
+    let since = days.and_then(|days| day(&format!("{}d", days.saturating_sub(1))));
+    facts.store.figures(since).await.map(Box::new).map_err(|error| error.to_string())
 }
 
 /// A stored session to read.

@@ -1,6 +1,7 @@
 //! The life of a session beyond its items: what it used, how it is kept and found again, what it says in short, and where
 //! it came from.
 
+mod figures;
 mod lineage;
 mod prune;
 mod shelf;
@@ -11,6 +12,7 @@ pub use prune::{Aged, Cut, Pruned, aged_at, on_disk};
 pub use shelf::{SessionChange, Shelf, TAG_CHARS, tags_of};
 pub use summaries::Summary;
 
+pub(super) use figures::clamp;
 pub(super) use lineage::tree;
 pub(super) use shelf::{change, fields, is_shown};
 pub(super) use summaries::{Asked, hits, rows};

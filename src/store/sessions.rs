@@ -247,6 +247,7 @@ pub(super) fn delete_if(
         }
         tx.execute("DELETE FROM sessions WHERE key = ?1", [key])?;
         index::clamp(tx)?;
+        life::clamp(tx)?;
         // Before the commit: a journal that outlives its session would bring it back. The other way round it is written anew.
         if !in_memory {
             forgotten = super::journal::forget(&home, session);

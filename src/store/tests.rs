@@ -4,6 +4,7 @@ mod files;
 mod finding;
 mod journals;
 mod life;
+mod pruning;
 mod resuming;
 mod rewinding;
 

@@ -318,6 +318,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Rewind(_)
         | Modal::Undo(_)
         | Modal::Replay(_)
+        | Modal::Stats(_)
         | Modal::Text(_)
         | Modal::Confirm(_)
         | Modal::Trust(_)

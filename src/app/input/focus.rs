@@ -59,6 +59,7 @@ pub fn modal_context(modal: &Modal) -> Context {
         Modal::Sessions(_) => Context::Sessions,
         Modal::Rewind(_) | Modal::Undo(_) => Context::Rewind,
         Modal::Replay(_) => Context::Replay,
+        Modal::Stats(_) => Context::Stats,
         Modal::Input(_) => Context::Field,
         Modal::Text(_) | Modal::Confirm(_) | Modal::Trust(_) => Context::Modal,
         Modal::PolicyChanged(_) => Context::Policy,

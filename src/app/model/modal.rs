@@ -16,6 +16,7 @@ pub enum Modal {
     Rewind(Box<super::rewind::RewindModal>),
     Undo(Box<super::undo::UndoModal>),
     Replay(Box<super::replay::ReplayModal>),
+    Stats(Box<super::stats::StatsModal>),
     /// Scrollable text: help, reports, the whole of something.
     Text(TextModal),
     Confirm(Confirm),
@@ -46,6 +47,7 @@ impl Modal {
             | Modal::Rewind(_)
             | Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Quit(_)
             | Modal::SignIn(_) => None,
@@ -109,6 +111,7 @@ impl Modal {
             Modal::Text(text) => Some(&mut text.scroll),
             Modal::Rewind(rewind) => Some(&mut rewind.scroll),
             Modal::Undo(undo) => Some(&mut undo.scroll),
+            Modal::Stats(stats) => Some(&mut stats.scroll),
             Modal::Trust(card) => Some(&mut card.scroll),
             Modal::PolicyChanged(card) => Some(&mut card.scroll),
             Modal::Approval(_)
@@ -143,6 +146,7 @@ impl Modal {
             | Modal::Question(_)
             | Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
@@ -164,6 +168,7 @@ impl Modal {
             Modal::Input(input) => !input.masked && !input.busy,
             Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)

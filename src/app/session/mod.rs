@@ -8,6 +8,7 @@ pub mod queue;
 pub mod replay;
 pub mod rewind;
 pub mod sessions;
+pub mod stats;
 pub mod tabs;
 pub mod turn;
 pub mod undo;

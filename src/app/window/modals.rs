@@ -11,7 +11,7 @@ use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
 use crate::app::session::sessions::keeping;
-use crate::app::session::{replay, rewind, sessions, tabs, undo};
+use crate::app::session::{replay, rewind, sessions, stats, tabs, undo};
 use crate::app::terminal::{asks, taking_over};
 use crate::app::{approvals, run};
 use crate::config::keymap::Key;
@@ -53,6 +53,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Rewind(_)) => rewind::key(model, out, press),
         Some(Modal::Undo(_)) => undo::act(model, out, press),
         Some(Modal::Replay(_)) => replay::act(model, out, press),
+        Some(Modal::Stats(_)) => stats::act(model, out, press),
         Some(Modal::Input(_)) => input_key(model, out, press),
         Some(Modal::Text(_)) => text_act(model, press.action),
         Some(Modal::Confirm(_)) => confirm_act(model, out, press.action),
@@ -74,6 +75,7 @@ fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Rewind(_)
             | Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Quit(_),
@@ -110,6 +112,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         Some(
             Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Input(_)
@@ -273,6 +276,7 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
             | Modal::Question(_)
             | Modal::Undo(_)
             | Modal::Replay(_)
+            | Modal::Stats(_)
             | Modal::Text(_)
             | Modal::Confirm(_)
             | Modal::Trust(_)
@@ -380,6 +384,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Rewind(_)) => rewind::click(model, out, row),
         Some(Modal::Replay(_)) => replay::go(model, out, row),
+        Some(Modal::Stats(_)) => stats::click(model, row),
         Some(Modal::Confirm(confirm)) if confirm.inert_until <= quiet => confirm.selected_yes = row == 1,
         // a click only selects
         Some(Modal::Trust(modal)) if modal.inert_until <= quiet => modal.agreed = row == 1,
@@ -441,6 +446,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Undo(_)) => undo::wheel(model, rows),
         Some(Modal::Replay(_)) => replay::wheel(model, out, rows),
+        Some(Modal::Stats(_)) => stats::wheel(model, rows),
         Some(Modal::Quit(_)) => quitting::step(model, rows),
         Some(Modal::Question(_) | Modal::Confirm(_) | Modal::Input(_) | Modal::SignIn(_)) | None => {}
     }

@@ -138,12 +138,10 @@ fn show(plan: &Plan, now: i64, out: &mut dyn Write) -> Result<()> {
 /// For programs; `docs/CLI.md` has its shape.
 fn value(plan: &Plan, done: Option<&Done>) -> Value {
     let aged = &plan.aged;
-    let parts: Vec<Value> = plan
-        .parts()
-        .iter()
-        .map(|part| json!({"kind": part.kind, "count": part.count, "bytes": part.bytes}))
-        .collect();
-    let failed = |done: &Done| done.failed.iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>();
+    let parts: Vec<Value> =
+        plan.parts().iter().map(|part| json!({"kind": part.kind, "count": part.count, "bytes": part.bytes})).collect();
+    let failed =
+        |done: &Done| done.failed.iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>();
     json!({
         "version": 1, "dry_run": done.is_none(),
         "sessions": aged.sessions.iter().map(super::list::session_json).collect::<Vec<_>>(),

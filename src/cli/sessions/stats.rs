@@ -4,7 +4,9 @@ use super::prune::home_of;
 use crate::pruning::{Plan, words};
 use crate::report::disk::{self, Disk};
 use crate::report::sessions::text::{local, rfc3339};
+use crate::report::stats;
 use crate::store::Store;
+use crate::store::filter::day;
 use crate::text::format::bytes;
 use clap::Args;
 use serde_json::json;
@@ -13,7 +15,15 @@ use std::path::Path;
 
 /// Of which time.
 #[derive(Args, Clone, Debug)]
-pub struct StatsArgs {}
+pub struct StatsArgs {
+    /// Figures from this day on: 2026-11-01, today, 30d. Without it: of all time
+    #[arg(long, value_name = "DAY", value_parser = since)]
+    since: Option<i64>,
+}
+
+fn since(text: &str) -> Result<i64, String> {
+    day(text).ok_or_else(|| format!("`{text}` is no day: write 2026-11-01, today or 30d"))
+}
 
 /// Ninety days in milliseconds: what is asked about beside what can go now.
 const OLD: i64 = 90 * 24 * 3600 * 1000;
@@ -21,12 +31,12 @@ const OLD: i64 = 90 * 24 * 3600 * 1000;
 /// Prints them.
 pub(super) async fn run(
     store: &Store,
-    _wanted: &StatsArgs,
+    wanted: &StatsArgs,
     cwd: &Path,
     json: bool,
     out: &mut dyn Write,
 ) -> anyhow::Result<i32> {
-    let stats = store.stats().await?;
+    let (sums, figures) = (store.stats().await?, store.figures(wanted.since).await?);
     let home = home_of(store, cwd).await;
     let disk = home.as_ref().map(|(paths, _)| disk::look(paths));
     let (mut spare, mut old) = (None, None);
@@ -34,42 +44,49 @@ pub(super) async fn run(
         spare = Some(Plan::of(store, paths, config, None).await?);
         old = Some(Plan::of(store, paths, config, Some(chrono::Utc::now().timestamp_millis() - OLD)).await?);
     }
-    let (first, last) = (stats.first_at.map(rfc3339), stats.last_at.map(rfc3339));
+    let (first, last) = (sums.first_at.map(rfc3339), sums.last_at.map(rfc3339));
     if json {
         let value = json!({
-            "version": 1, "path": stats.path, "bytes": stats.bytes, "sessions": stats.sessions, "items": stats.items,
+            "version": 1, "path": sums.path, "bytes": sums.bytes, "sessions": sums.sessions, "items": sums.items,
             "first_at": first, "last_at": last,
-            "usage": {"input": stats.input, "cached": stats.cached, "output": stats.output, "cost": stats.cost},
-            "written": {"turns": stats.turns, "journals": stats.journal_bytes, "log": stats.log_bytes},
+            "usage": {"input": sums.input, "cached": sums.cached, "output": sums.output, "cost": sums.cost},
+            "written": {"turns": sums.turns, "journals": sums.journal_bytes, "log": sums.log_bytes},
+            "since": wanted.since.map(rfc3339), "figures": stats::json(&figures),
             "disk": disk.as_ref().map(Disk::json),
             "prune": {"now": spare.as_ref().map(Plan::bytes), "older_than_90d": old.as_ref().map(Plan::bytes)},
         });
         writeln!(out, "{value}")?;
         return Ok(0);
     }
-    let mebibytes = stats.bytes as f64 / f64::from(1 << 20);
-    writeln!(out, "file      {} ({mebibytes:.1} MiB)", stats.path)?;
-    writeln!(out, "sessions  {}", stats.sessions)?;
-    writeln!(out, "items     {}", stats.items)?;
-    if let (Some(first), Some(last)) = (stats.first_at, stats.last_at) {
+    let mebibytes = sums.bytes as f64 / f64::from(1 << 20);
+    writeln!(out, "file      {} ({mebibytes:.1} MiB)", sums.path)?;
+    writeln!(out, "sessions  {}", sums.sessions)?;
+    writeln!(out, "items     {}", sums.items)?;
+    if let (Some(first), Some(last)) = (sums.first_at, sums.last_at) {
         writeln!(out, "from      {} to {}", local(first), local(last))?;
     }
-    writeln!(out, "tokens    {} in ({} cached), {} out", stats.input, stats.cached, stats.output)?;
-    let cost = stats.cost.map_or_else(|| "?".to_owned(), |cost| format!("${cost:.2}"));
+    writeln!(out, "tokens    {} in ({} cached), {} out", sums.input, sums.cached, sums.output)?;
+    let cost = sums.cost.map_or_else(|| "?".to_owned(), |cost| format!("${cost:.2}"));
     writeln!(out, "cost      {cost}")?;
-    let written = stats.journal_bytes + stats.log_bytes;
+    let written = sums.journal_bytes + sums.log_bytes;
     writeln!(
         out,
         "written   {} to journals, {} to the database log: {} a turn",
-        bytes(stats.journal_bytes),
-        bytes(stats.log_bytes),
-        bytes(written / stats.turns.max(1))
+        bytes(sums.journal_bytes),
+        bytes(sums.log_bytes),
+        bytes(written / sums.turns.max(1))
     )?;
+    write!(out, "{}", stats::text(&figures))?;
     if let Some(disk) = disk {
         write!(out, "\nThe home on disk\n{}", disk.text())?;
     }
     if let (Some(spare), Some(old), Some((_, config))) = (spare, old, &home) {
-        writeln!(out, "`hermes sessions prune` frees about {}, with `--older-than 90d` {}", bytes(spare.bytes()), bytes(old.bytes()))?;
+        writeln!(
+            out,
+            "`hermes sessions prune` frees about {}, with `--older-than 90d` {}",
+            bytes(spare.bytes()),
+            bytes(old.bytes())
+        )?;
         if spare.is_over {
             writeln!(out, "{}", words(spare.aged.taken, config.sessions.budget_bytes))?;
         }

@@ -27,7 +27,8 @@ pub(super) fn row(paths: &Paths) -> Row {
 /// What `hermes sessions prune` frees, and whether sessions take more than they may; nothing is said without a database.
 pub(super) fn prune(paths: &Paths, loaded: &Loaded) -> Option<Row> {
     let plan = Plan::beside(paths, &loaded.config, None)?;
-    let found = format!("sessions take {}; `hermes sessions prune` frees {}", bytes(plan.aged.taken), bytes(plan.bytes()));
+    let found =
+        format!("sessions take {}; `hermes sessions prune` frees {}", bytes(plan.aged.taken), bytes(plan.bytes()));
     if plan.is_over {
         return Some(Row::warn("budget", found, pruning::words(plan.aged.taken, loaded.config.sessions.budget_bytes)));
     }

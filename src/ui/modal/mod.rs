@@ -13,6 +13,7 @@ mod replay;
 mod rewind;
 mod sessions;
 mod sign_in;
+mod stats;
 mod text;
 mod trust;
 mod undo;
@@ -57,6 +58,7 @@ pub fn draw(
         Modal::Sessions(state) => sessions::draw(model, state, paint, area, layout),
         Modal::Rewind(state) => rewind::draw(model, state, paint, area, layout),
         Modal::Replay(state) => replay::draw(model, state, paint, area, layout),
+        Modal::Stats(state) => stats::draw(model, state, paint, area, layout),
         Modal::Undo(state) => undo::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),

@@ -6,6 +6,7 @@ use crate::app::model::approvals::Entry;
 use crate::app::model::modal::*;
 use crate::app::model::rewind::{Confirming, RewindModal};
 use crate::app::model::sign_in::{SignInModal, SignInStage, Visit};
+use crate::app::model::stats::StatsTab;
 use crate::app::model::types::*;
 use crate::app::model::undo::UndoModal;
 use crate::app::model::*;
@@ -74,6 +75,8 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         ),
         ("undo", Modal::Undo(Box::new(undo()))),
         ("replay", Modal::Replay(Box::new(replay()))),
+        ("stats", Modal::Stats(Box::new(stats(StatsTab::Tokens)))),
+        ("stats-tools", Modal::Stats(Box::new(stats(StatsTab::Tools)))),
         (
             "text",
             Modal::Text(TextModal {
@@ -234,6 +237,36 @@ pub fn sign_in() -> SignInModal {
         ends: NOW + 754_000,
     };
     SignInModal { provider: "nous".into(), title: "Nous Portal".into(), stage: SignInStage::Code(visit) }
+}
+
+/// Figures of a month.
+pub fn stats(tab: StatsTab) -> crate::app::model::stats::StatsModal {
+    use crate::protocol::{Day, Figures, Project, Spending, ToolUse};
+    let spent = |tokens: u64| Spending {
+        calls: tokens / 1000,
+        input: tokens,
+        cached: tokens / 2,
+        output: tokens / 20,
+        cost: tokens as f64 / 1e5,
+        unpriced: 0,
+    };
+    let day = |day: u64| Day { date: format!("2026-11-{day:02}"), spent: spent((day * 7919) % 13 * 10_000) };
+    let tool = |name: &str, calls, failed| ToolUse {
+        name: name.into(),
+        calls,
+        failed,
+        median: calls * 3,
+        p95: calls * 40,
+        total: calls * calls,
+    };
+    let figures = Figures {
+        days: (1..=30).map(day).collect(),
+        tools: vec![tool("terminal", 1200, 31), tool("read_file", 640, 0), tool("search_files", 80, 2)],
+        models: vec![("anthropic:sonnet".into(), spent(900_000)), ("local:small".into(), spent(20_000))],
+        projects: vec![Project { folder: "/src/hermes".into(), sessions: 41, tokens: 900_000, cost: Some(9.0) }],
+    };
+    let figures = Some(Box::new(figures));
+    crate::app::model::stats::StatsModal { tab, figures, ..Default::default() }
 }
 
 /// The middle of a session, with a terminal that paints.

@@ -113,6 +113,9 @@ fn each_modal() {
         if name == "replay" {
             insta::assert_snapshot!("modal-replay-small", shown(&model, 60, 20));
         }
+        if name.starts_with("stats") {
+            insta::assert_snapshot!(format!("modal-{name}-small"), shown(&model, 60, 20));
+        }
     }
 }
 
