@@ -281,7 +281,7 @@ fn shrink(db: &mut Db, pruned: &Pruned, below: u64) -> Result<Option<String>, St
     }
     // SQLite writes a copy into the folder of temporary files, and that into the log.
     if room(&db.home).is_some_and(|room| room < (all - free).saturating_mul(2)) {
-        return Ok(Some("the disk has too little room to write the database anew".to_owned()));
+        return Ok(Some("the disk has too little room to rewrite the database".to_owned()));
     }
     match db.conn.execute_batch("VACUUM") {
         Ok(()) => {}
@@ -321,7 +321,7 @@ impl Store {
     /// Remembers that something holds, or no longer does; `true` when it holds and did not before.
     pub async fn is_news(&self, name: &'static str, holds: bool) -> Result<bool, StoreError> {
         self.ask_beside(move |db| {
-            db.write("save what was told", |tx| {
+            db.write("save what was said", |tx| {
                 let sql = if holds {
                     "INSERT OR IGNORE INTO state (name, value) VALUES (?1, 1)"
                 } else {

@@ -173,6 +173,8 @@ fn figures_count_each_call_once_with_its_failures_and_times() {
         let items = bodies.into_iter().map(|body| Item { id: ItemId(0), at, turn: 1, body }).collect();
         store.append(&id("one"), items).await.expect("kept");
         store.fork(&id("one"), &id("fork"), None).await.expect("forked");
+        // All of this happens in a millisecond.
+        store.sql("UPDATE sessions SET started_at = started_at + 5000 WHERE id = 'fork'").await;
         for _ in 0..2 {
             let figures = store.figures(None).await.expect("counts");
             let tool = |name: &str, calls, failed, median, p95, total| ToolUse {

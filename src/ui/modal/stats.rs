@@ -161,6 +161,9 @@ fn days(figures: &Figures, paint: &mut Paint<'_>, body: Rect) {
     let under = Rect { y: chart.bottom() + 2, height: body.height.saturating_sub(tall + 2), ..body };
     for (index, line) in [Some(first), second].into_iter().flatten().enumerate() {
         let at = row(under, index as u16);
+        if at.is_empty() {
+            break;
+        }
         paint.fit(at.x, at.y, at.width, &line, paint.role(Role::Text));
     }
 }
