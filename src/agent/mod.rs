@@ -1,6 +1,7 @@
 //! One conversation: the pure turn machine, the runner that drives it, and what a request contains.
 
 mod auto_approver;
+pub mod budget;
 pub mod compaction;
 pub mod context;
 mod correction;

@@ -1,5 +1,7 @@
 //! Which model answers: the chosen one, then the fallbacks. Connections are made when they are first needed.
 
+use super::budget::held::Held;
+use super::budget::purse::Purse;
 use crate::accounts::{Accounts, Known};
 use crate::config::AuxiliaryModel;
 use crate::config::SmallProfile;
@@ -36,13 +38,15 @@ pub struct Models {
     local: Local,
     /// Plays instead of every real model.
     script: Option<Arc<dyn Provider>>,
+    /// Who pays; `None`: nobody counts.
+    purse: Option<Purse>,
 }
 
 impl Models {
     /// Over a loaded configuration, the folders of its home and its accounts.
     pub fn new(loaded: Arc<Loaded>, paths: &Paths, accounts: Accounts) -> Self {
         let local = Local::new(&paths.home, &loaded.config.models, loaded.env("PATH").unwrap_or_default());
-        Self { loaded, accounts, cache: paths.cache(), http: http::client(), local, script: None }
+        Self { loaded, accounts, cache: paths.cache(), http: http::client(), local, script: None, purse: None }
     }
 
     /// Models of this computer.
@@ -54,6 +58,19 @@ impl Models {
     pub fn scripted(mut self, script: Arc<dyn Provider>) -> Self {
         self.script = Some(script);
         self
+    }
+
+    /// The same, with calls that are paid for from this purse.
+    pub fn within(&self, purse: Purse) -> Self {
+        Self { purse: Some(purse), ..self.clone() }
+    }
+
+    /// The model within the budget. `role`: no item tells of its calls.
+    fn held(&self, provider: Arc<dyn Provider>, role: Option<&'static str>) -> Arc<dyn Provider> {
+        match &self.purse {
+            Some(purse) => Arc::new(Held::new(provider, purse.clone(), role)),
+            None => provider,
+        }
     }
 
     /// The same over a configuration that was read again.
@@ -82,10 +99,20 @@ impl Models {
         })
     }
 
-    fn connect(&self, endpoint: endpoint::Endpoint, info: ModelInfo) -> Arc<dyn Provider> {
+    fn connect(&self, endpoint: endpoint::Endpoint, role: Option<&'static str>) -> Arc<dyn Provider> {
+        let info = self.info(&endpoint);
+        self.connect_as(endpoint, info, role)
+    }
+
+    fn connect_as(
+        &self,
+        endpoint: endpoint::Endpoint,
+        info: ModelInfo,
+        role: Option<&'static str>,
+    ) -> Arc<dyn Provider> {
         let guided = self.profile_of(&endpoint).guided;
         let plain = self.plain(endpoint, info);
-        if guided { Arc::new(Guided::new(plain)) } else { plain }
+        self.held(if guided { Arc::new(Guided::new(plain)) } else { plain }, role)
     }
 
     /// The model as it is, whatever was measured.
@@ -98,25 +125,38 @@ impl Models {
 
     /// The chosen model (`None`: the configured one) or the n-th fallback.
     pub fn provider(&self, choice: Option<&str>, fallback: usize) -> Result<Arc<dyn Provider>, SetupError> {
+        self.answering(choice, fallback, None)
+    }
+
+    /// The chosen model, for a server that asks for an answer: of that no item tells.
+    pub fn sampler(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
+        self.answering(choice, 0, Some("sampling"))
+    }
+
+    fn answering(
+        &self,
+        choice: Option<&str>,
+        fallback: usize,
+        role: Option<&'static str>,
+    ) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
-            return Ok(Arc::clone(script));
+            return Ok(self.held(Arc::clone(script), role));
         }
         let endpoint = match fallback.checked_sub(1).and_then(|n| self.endpoints().into_iter().nth(n)) {
             Some(endpoint) => endpoint,
             None => self.resolve(choice)?,
         };
-        let info = self.info(&endpoint);
-        Ok(self.connect(endpoint, info))
+        Ok(self.connect(endpoint, role))
     }
 
     /// The model that passes questions of low risk: `auxiliary.approval`, else the chosen one.
     pub fn auto_approver(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
-        self.auxiliary("auxiliary.approval", &self.loaded.config.auxiliary.approval, choice)
+        self.auxiliary("auxiliary.approval", &self.loaded.config.auxiliary.approval, choice, Some("approval"))
     }
 
     /// The model that writes summaries: `auxiliary.compression`, else the chosen one.
     pub fn summarizer(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, SetupError> {
-        self.auxiliary("auxiliary.compression", &self.loaded.config.auxiliary.compression, choice)
+        self.auxiliary("auxiliary.compression", &self.loaded.config.auxiliary.compression, choice, None)
     }
 
     /// The model that says what a session was about: `auxiliary.summary`. `None`: nobody named one, it can't be used, or it
@@ -127,15 +167,14 @@ impl Models {
             return None;
         }
         if let Some(script) = &self.script {
-            return Some(Arc::clone(script));
+            return Some(self.held(Arc::clone(script), None));
         }
         let endpoint =
             endpoint::auxiliary(&self.loaded.config, &self.known(), ("auxiliary.summary", own), choice).ok()?;
         if self.profile_of(&endpoint).small {
             return None;
         }
-        let info = self.info(&endpoint);
-        Some(self.connect(endpoint, info))
+        Some(self.connect(endpoint, None))
     }
 
     fn auxiliary(
@@ -143,13 +182,13 @@ impl Models {
         place: &str,
         own: &AuxiliaryModel,
         choice: Option<&str>,
+        role: Option<&'static str>,
     ) -> Result<Arc<dyn Provider>, SetupError> {
         if let Some(script) = &self.script {
-            return Ok(Arc::clone(script));
+            return Ok(self.held(Arc::clone(script), role));
         }
         let endpoint = endpoint::auxiliary(&self.loaded.config, &self.known(), (place, own), choice)?;
-        let info = self.info(&endpoint);
-        Ok(self.connect(endpoint, info))
+        Ok(self.connect(endpoint, role))
     }
 
     /// The chosen model with what its server on this machine tells of it: the real window and abilities. `None` when there
@@ -161,7 +200,7 @@ impl Models {
         }
         let info = self.info(&endpoint);
         let info = llm::local::refine(&self.http, &endpoint, info).await;
-        Some(self.connect(endpoint, info))
+        Some(self.connect_as(endpoint, info, None))
     }
 
     /// The chosen model after its provider's list was refreshed, once a day; `None` when nothing new is known. A provider
@@ -184,8 +223,7 @@ impl Models {
             }
             tries += 1;
         }
-        let info = self.info(&endpoint);
-        Some(self.connect(endpoint, info))
+        Some(self.connect(endpoint, None))
     }
 
     /// Makes the HTTP client of the chosen model, unless it is there: reading the certificates takes milliseconds, so it
@@ -230,7 +268,7 @@ impl Models {
         if endpoint.local && !endpoint.is_served() {
             info = llm::local::refine(&self.http, &endpoint, info).await;
         }
-        let model = self.plain(endpoint.clone(), info);
+        let model = self.held(self.plain(endpoint.clone(), info), Some("test"));
         let mut ability = llm::self_test::run(&*model, super::now()).await.map_err(|error| error.message)?;
         ability.grammar = endpoint.is_served() || endpoint.provider == "llamacpp";
         // Over a network the time to the first piece says little about reading.

@@ -5,6 +5,7 @@
 mod about;
 mod actions;
 mod agent_requests;
+mod budget;
 mod calls;
 mod channels;
 mod compaction;
@@ -226,6 +227,12 @@ pub struct Runner {
     git: Option<(Instant, (String, usize))>,
     /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
     going_back: Option<(ItemId, String)>,
+    /// What is spent, and what may be.
+    purse: super::budget::purse::Purse,
+    /// Bytes that this program had written at the start of the turn, and of the first turn.
+    written_before: Option<(u64, u64)>,
+    /// What the status line shows of the budget.
+    budget_sign: Option<crate::protocol::BudgetSign>,
 }
 
 /// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
@@ -306,6 +313,9 @@ impl Runner {
             Arc::clone(&handle) as Arc<dyn crate::tools::gate::Asker>,
         );
         let gate = Arc::new(gate.with_log(deps.store.clone()));
+        let aside = Channel::new(4);
+        let purse = budget::purse(&deps, &id, spec.answers.is_person(), aside.tx.clone());
+        deps.models = deps.models.within(purse.clone());
         let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
         Self {
             notices: deps.exec.notices_of(&id.0),
@@ -342,7 +352,7 @@ impl Runner {
             trouble: None,
             leaving: false,
             rest_at: None,
-            aside: Channel::new(4),
+            aside,
             telling: None,
             swept: false,
             compacting: None,
@@ -350,6 +360,9 @@ impl Runner {
             calls_ran: false,
             git: None,
             going_back: None,
+            purse,
+            written_before: None,
+            budget_sign: None,
         }
     }
 
@@ -468,6 +481,7 @@ impl Runner {
             AgentCommand::Redo => self.redo().await,
             AgentCommand::Context(order) => self.context_order(order).await,
             AgentCommand::Compact(order) => self.compact_order(order).await,
+            AgentCommand::RaiseBudget(by) => self.raise_budget(by).await,
             AgentCommand::UndoCommand(order) => self.undo_command(order).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {

@@ -117,6 +117,10 @@ impl Turn {
             Input::CallFailed { failure, message, partial } if self.state == State::Calling => {
                 self.failed(&failure, message, partial)
             }
+            Input::Spent(why) if self.state == State::Calling => {
+                self.spent = Some(why);
+                self.finish(TurnEnd::Limit)
+            }
             Input::WaitEnded if self.state == State::Waiting => self.call(),
             Input::WaitGivenUp if self.state == State::Waiting => self.finish(TurnEnd::Stopped),
             Input::Trimmed(done) if self.state == State::Trimming => self.trimmed(done),
@@ -129,6 +133,7 @@ impl Turn {
             Input::Stopped => self.stopped(),
             Input::Replied(_)
             | Input::CallFailed { .. }
+            | Input::Spent(_)
             | Input::WaitEnded
             | Input::WaitGivenUp
             | Input::Trimmed(_)

@@ -160,6 +160,7 @@ actions! {
     Export "export" Session "Export the session to a file" => "export" ["save"], "[format or path]";
     Usage "usage" Session "Tokens and cost of the session" => "usage" ["cost", "status"], "";
     Stats "stats" Session "Tokens, tools and cost over time, as charts" => "stats" ["insights"], "[7|30|90|all]";
+    Budget "budget" Session "Show budgets; +5 or +200k raises the hard limits of this session" => "budget" [], "[+amount]";
     ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";

@@ -99,6 +99,8 @@ pub enum AccountOrder {
 pub enum Report {
     /// What was decided about calls; the argument chooses rows.
     Approvals,
+    /// What is spent of the budgets.
+    Budget,
     /// The configuration file, without keys.
     Config,
     /// What changed in the folder of the session, as git tells it.

@@ -26,6 +26,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         }
         AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
         AgentEvent::UsageChanged(meter) => model.tab.meter = meter,
+        AgentEvent::Budget(sign) => model.tab.budget = sign,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
         AgentEvent::OpenElsewhere { session, pid } => sessions::open_elsewhere(model, session, pid),

@@ -13,7 +13,9 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{compaction, queue, replay, rewind, sessions, stats, tabs, turn, undo};
+use crate::app::session::{
+    budget, compaction, queue, replay, rewind, sessions, stats, tabs, turn, undo,
+};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
@@ -80,6 +82,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::ContextView => context::open(model, out),
         Action::TurnDetails => footer::open_last(model),
         Action::Compact => compaction::compact(model, out, argument),
+        Action::Budget => budget::budget(model, out, argument),
         Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),
         Action::SessionTree => tree::open(model, out),

@@ -3,10 +3,12 @@
 pub(super) mod get;
 pub(super) mod local;
 pub(super) mod test;
+mod update;
 
 use super::{ChatArgs, setup};
 use crate::accounts::{Accounts, Known};
 use crate::agent::Models;
+use crate::llm::catalog::prices::Prices;
 use crate::llm::{ModelInfo, catalog, endpoint, http, ready};
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -64,6 +66,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Fetch a price list (`prices.url`)
+    Update {
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a model from this computer
     Remove {
         name: String,
@@ -83,6 +90,7 @@ pub async fn run(args: ModelsArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
         Some(Command::Serve { name }) => local::serve(name, out).await,
         Some(Command::Stop { name }) => local::stop(name, out).await,
         Some(Command::Test { model, json }) => test::run(model.as_deref(), json, out).await,
+        Some(Command::Update { json }) => update::run(json, out).await,
         Some(Command::Remove { name, yes }) => local::remove(&name, yes, out).await,
     }
 }
@@ -101,14 +109,18 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
         .map(|row| (tested(&row), row))
         .collect::<Vec<_>>();
     let measured = models.measured();
-    let mut problems = Vec::new();
+    let prices = Prices::read(&base.paths.home);
+    let mut problems = prices.problems.clone();
     for endpoint in endpoint::available(&base.loaded.config, &known) {
         if args.provider.as_ref().is_some_and(|p| *p != endpoint.provider) {
             continue;
         }
         let endpoint = accounts.unlock(&base.loaded, endpoint).await;
         match catalog::list_models(&endpoint, &http, &base.paths.cache(), args.refresh).await {
-            Ok(models) => rows.extend(models.into_iter().map(|row| (measured.of(&endpoint, &row.id).cloned(), row))),
+            Ok(models) => rows.extend(models.into_iter().map(|mut row| {
+                catalog::price_by_config(&base.loaded.config, &mut row);
+                (measured.of(&endpoint, &row.id).cloned(), row)
+            })),
             Err(error) => problems.push(error.message),
         }
     }
@@ -122,7 +134,9 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
                 })
             })
             .collect();
-        writeln!(out, "{}", json!({ "version": 1, "models": models, "problems": problems }))?;
+        writeln!(out, "{}", json!({
+            "version": 1, "models": models, "prices": prices.sources(&base.paths.home), "problems": problems,
+        }))?;
     } else {
         let wide = rows.iter().map(|(_, m)| m.provider.len() + 1 + m.id.len()).max().unwrap_or(0);
         for (tested, model) in &rows {
@@ -135,6 +149,9 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
         }
         for problem in &problems {
             writeln!(out, "! {problem}")?;
+        }
+        if !rows.is_empty() {
+            writeln!(out, "\nprices: {}", prices.sources(&base.paths.home).join("; else "))?;
         }
         if rows.is_empty() && problems.is_empty() {
             writeln!(

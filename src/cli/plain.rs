@@ -286,6 +286,8 @@ impl Talk {
             AgentEvent::ItemFinished(Item { body: Body::Note { kind: NoteKind::TurnEnd, .. }, .. }) => {}
             AgentEvent::Compacting(begun) if begun => self.row("[compacting the conversation]"),
             AgentEvent::Compacting(_) => {}
+            // A note of the conversation says it.
+            AgentEvent::Budget(_) => {}
             AgentEvent::ItemFinished(Item { body: Body::Summary(summary), .. }) => {
                 self.row(&format!("[{}]", summary.line()))
             }

@@ -226,6 +226,7 @@ impl Report {
             | AgentEvent::PolicyChanged(_)
             | AgentEvent::Waiting { .. }
             | AgentEvent::Compacting(_)
+            | AgentEvent::Budget(_)
             | AgentEvent::SummaryRead { .. }
             | AgentEvent::ContextParts(_)
             | AgentEvent::RetryEnded

@@ -2,6 +2,7 @@
 //!
 //! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
+pub mod budget;
 pub mod checkpoints;
 pub mod context;
 pub mod dotenv;
@@ -29,6 +30,7 @@ pub mod terminal;
 pub mod theme;
 pub mod trust;
 
+pub use budget::{BudgetConfig, BudgetLimits, PriceConfig, PricesConfig};
 pub use checkpoints::CheckpointsConfig;
 pub use context::ContextConfig;
 pub use elsewhere::ElsewhereConfig;
@@ -54,6 +56,8 @@ pub struct Config {
     pub providers: BTreeMap<String, ProviderConfig>,
     pub fallback_providers: Vec<FallbackConfig>,
     pub models: ModelsConfig,
+    pub budget: BudgetConfig,
+    pub prices: PricesConfig,
     /// Providers to how one of their keys is chosen.
     pub credential_pool_strategies: BTreeMap<String, String>,
     pub accounts: AccountsConfig,
@@ -150,6 +154,7 @@ pub struct ProviderConfig {
 #[serde(default)]
 pub struct ProviderModelConfig {
     pub context_length: Option<u64>,
+    pub price: PriceConfig,
 }
 
 /// One entry of `fallback_providers`.

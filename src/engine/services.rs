@@ -210,7 +210,7 @@ struct Answering(Models);
 
 impl mcp::Models for Answering {
     fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
-        self.0.provider(choice, 0).map_err(|error| error.to_string())
+        self.0.sampler(choice).map_err(|error| error.to_string())
     }
 }
 

@@ -1,4 +1,7 @@
-//! What is known about models: the provider's own list (cached on disk), else the embedded table, else nothing.
+//! What is known about models: what the person says, else the provider's own list (cached on disk), else a list of prices
+//! that was fetched, else the embedded table, else nothing.
+
+pub mod prices;
 
 use super::endpoint::{Endpoint, is_local};
 use super::http::Http;
@@ -6,6 +9,7 @@ use super::providers::{Auth, Dialect};
 use super::{ErrorKind, ModelInfo, Price, ProviderError, errors, wire};
 use crate::config::Config;
 use crate::fs::remove;
+use prices::Prices;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,8 +22,9 @@ pub const LIST_TTL: Duration = Duration::from_secs(24 * 3600);
 /// How long a provider may take to give it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The embedded table, with where its numbers come from.
-#[derive(Debug, Default, Deserialize)]
+/// A table of models, with where its numbers come from.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Catalog {
     /// Where the numbers were read.
     pub source: String,
@@ -88,6 +93,12 @@ fn plain(id: &str) -> String {
 }
 
 impl Fact {
+    /// Whether its price, if it has one, can be counted with.
+    fn is_sound(&self) -> bool {
+        let counts = |price: &Vec<f64>| matches!(price.len(), 3 | 4) && price.iter().all(|part| part.is_finite() && *part >= 0.0);
+        self.price.as_ref().is_none_or(counts)
+    }
+
     fn info(&self, provider: &str) -> ModelInfo {
         let price = self.price.as_deref().and_then(|price| match price {
             [input, cached, output, rest @ ..] => {
@@ -135,20 +146,42 @@ pub fn model_info(endpoint: &Endpoint, config: &Config, cache_dir: Option<&Path>
         .and_then(|dir| read_cache(&cache_file(dir, endpoint)))
         .filter(|cached| cached.base_url == endpoint.base_url);
     let listed = cached.and_then(|cached| cached.models.into_iter().find(|fact| fact.id == endpoint.model));
-    let fact = listed.unwrap_or_default().or(embedded().find(&endpoint.model), makers_price(endpoint));
-    let mut info = Fact { id: endpoint.model.clone(), ..fact }.info(&endpoint.provider);
+    let mut info = known(endpoint, &endpoint.model, listed.as_ref(), &of_home(cache_dir));
     let named = config.providers.get(&endpoint.provider).and_then(|named| named.models.get(&endpoint.model));
     let configured = endpoint.context.or(named.and_then(|named| named.context_length));
     // The window of a local model is what its server was started with: the table's is only the most it could be.
     info.context = configured.or(info.context.filter(|_| !endpoint.local));
-    price_local(endpoint, &mut info);
+    price_by_config(config, &mut info);
     info
 }
 
-/// A model on this machine or in its network costs nothing.
-fn price_local(endpoint: &Endpoint, info: &mut ModelInfo) {
-    if endpoint.local {
+/// Prices of the home that this cache belongs to.
+fn of_home(cache_dir: Option<&Path>) -> Prices {
+    cache_dir.and_then(Path::parent).map(Prices::read).unwrap_or_default()
+}
+
+/// All that is known of a model, the person's word first.
+fn known(endpoint: &Endpoint, model: &str, listed: Option<&Fact>, prices: &Prices) -> ModelInfo {
+    let own = prices.own(endpoint, model);
+    let makers = makers_price(endpoint);
+    let (fetched, holds_here) = prices.fetched(endpoint, model);
+    let fact = Fact::default().or(own, true).or(listed, true).or(fetched, holds_here || makers);
+    let fact = fact.or(embedded().find(model), makers);
+    let mut info = Fact { id: model.to_owned(), ..fact }.info(&endpoint.provider);
+    // A model on this machine or in its network costs nothing, unless the person says what.
+    if endpoint.local && own.is_none_or(|own| own.price.is_none()) {
         info.price = Some(Price::default());
+    }
+    info
+}
+
+/// Puts in the price that the configuration names for a model: it wins over every list.
+pub fn price_by_config(config: &Config, info: &mut ModelInfo) {
+    let model = config.providers.get(&info.provider).and_then(|named| named.models.get(&info.id));
+    let Some(price) = model.map(|model| model.price) else { return };
+    if let (Some(input), Some(output)) = (price.input, price.output) {
+        let cached = price.cached.unwrap_or(input);
+        info.price = Some(Price { input, cached, output, cache_write: price.cache_write });
     }
 }
 
@@ -187,14 +220,8 @@ pub async fn list_models(
             },
         },
     };
-    let priced = makers_price(endpoint);
-    let info = |fact: Fact| {
-        let known = embedded().find(&fact.id);
-        let mut info = fact.or(known, priced).info(&endpoint.provider);
-        price_local(endpoint, &mut info);
-        info
-    };
-    Ok(facts.into_iter().map(info).collect())
+    let prices = of_home(Some(cache_dir));
+    Ok(facts.iter().map(|fact| known(endpoint, &fact.id, Some(fact), &prices)).collect())
 }
 
 /// What became of a refresh.

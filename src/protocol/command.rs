@@ -1,8 +1,8 @@
 //! Orders to the agent of a session.
 
 use super::{
-    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, ItemId, Mode, QuestionId, RewindOrder, SessionId,
-    UndoOrder,
+    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, ItemId, Mode, QuestionId, Raise, RewindOrder,
+    SessionId, UndoOrder,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub enum AgentCommand {
     Redo,
     /// Compacts the conversation, or changes or undoes that.
     Compact(CompactOrder),
+    /// Raises the hard limits of the budget, for this session alone.
+    RaiseBudget(Raise),
     /// What fills the window, and what of it is sent.
     Context(ContextOrder),
     /// Puts back what a command changed; refused while a turn runs.

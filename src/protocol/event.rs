@@ -1,7 +1,7 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload, PolicyChange,
+    Approval, ApprovalId, BudgetSign, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload, PolicyChange,
     Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody, Target, Todo,
     UnavailableBackend, Usage,
 };
@@ -102,6 +102,8 @@ pub enum AgentEvent {
     /// looked. Empty: they are again.
     PolicyChanged(Vec<PolicyChange>),
     UsageChanged(Meter),
+    /// A limit of the budget is passed, or (`None`) none is.
+    Budget(Option<BudgetSign>),
     /// The next try is at `until` (milliseconds since the epoch).
     Retrying {
         reason: String,
@@ -166,6 +168,17 @@ pub struct Meter {
     pub window: Option<u64>,
     /// Sums over the session.
     pub total: Usage,
+    /// What saving cost.
+    pub written: Written,
+}
+
+/// Bytes that this program wrote to keep what was said: those of all its sessions, which share one database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// In the last turn.
+    pub turn: u64,
+    /// Since the first turn after the session was opened.
+    pub session: u64,
 }
 
 /// How a turn ended.

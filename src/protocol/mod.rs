@@ -4,6 +4,7 @@
 //! names are snake case. [`VERSION`] increases when an older reader could misread something.
 
 mod approval;
+mod budget;
 mod command;
 mod context;
 mod effort;
@@ -27,10 +28,11 @@ pub use approval::{
     Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Past, Payload, Preview, Proposal, Scope, Speaker, Target,
     Width,
 };
+pub use budget::{BudgetSign, Raise};
 pub use command::{AgentCommand, Opens, PolicyAnswer};
 pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, OutsideFile, PrefixBreak, Sent};
 pub use effort::Effort;
-pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome};
+pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome, Written};
 pub use figures::{Day, Figures, Project, Spending, ToolUse};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{

@@ -1,70 +1,93 @@
 //! `/usage`: what was used, in figures that are true or absent.
 
-use crate::protocol::{AssistantBody, Body, Item, PrefixBreak, Usage};
-use crate::text::format::{count, dollars, percent, plural};
+use crate::protocol::{Body, Item, PrefixBreak, Usage, Written};
+use crate::store::{Calls, Tally};
+use crate::text::format::{bytes, count, dollars, percent, plural, tokens as tokens_short};
 use crate::text::width::pad;
 use std::fmt::Write as _;
 
-fn cost(usage: &Usage) -> String {
-    usage.cost.map_or_else(|| "no price".to_owned(), dollars)
-}
-
-fn add(sum: &mut Usage, more: &Usage, first: bool) {
-    sum.input += more.input;
-    sum.cached += more.cached;
-    sum.cache_write += more.cache_write;
-    sum.output += more.output;
-    sum.reasoning += more.reasoning;
-    // one call without a price makes the sum unknown
-    sum.cost = match (sum.cost, more.cost) {
-        (_, Some(cost)) if first => Some(cost),
-        (Some(sum), Some(cost)) => Some(sum + cost),
-        (None | Some(_), None) | (None, Some(_)) => None,
-    };
-}
-
-/// `/usage`. `items` is the conversation; `answers` are all that this session ever got, also those that a rewind left out:
-/// they were paid for, and `total` counts them.
-pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
-    let mut models: Vec<(String, u64, Usage)> = Vec::new();
-    let of = |what: fn(&Body) -> bool| items.iter().filter(|item| what(&item.body)).count() as u64;
-    let prompts = of(|body| matches!(body, Body::User { .. }));
-    let calls = of(|body| matches!(body, Body::Tool(_)));
-    let mut left_out = 0u64;
-    for item in answers {
-        let Body::Assistant(AssistantBody { usage: Some(usage), model, .. }) = &item.body else { continue };
-        left_out += u64::from(items.binary_search_by_key(&item.id, |item| item.id).is_err());
-        let name = if model.is_empty() { "unknown model" } else { model };
-        match models.iter_mut().find(|(known, _, _)| known == name) {
-            Some((_, count, sum)) => {
-                *count += 1;
-                add(sum, usage, false);
-            }
-            None => {
-                let mut sum = Usage::default();
-                add(&mut sum, usage, true);
-                models.push((name.to_owned(), 1, sum));
-            }
-        }
+/// What calls are for, as people call it.
+fn purpose(role: &str) -> &str {
+    match role {
+        "answer" => "main",
+        "estimate" => "not reported",
+        other => other,
     }
-    let steps: u64 = models.iter().map(|(_, count, _)| *count).sum();
+}
+
+/// Dollars of calls, some of which may have no known price: `$0.12 + ?`.
+pub fn cost(known: Option<f64>, unpriced: u64) -> String {
+    match (known, unpriced) {
+        (Some(known), 0) => dollars(known),
+        (Some(known), _) if known > 0.0 => format!("{} + ?", dollars(known)),
+        (Some(_) | None, _) => "?".to_owned(),
+    }
+}
+
+fn add(sum: &mut Calls, more: &Calls) {
+    let priced = sum.usage.cost.into_iter().chain(more.usage.cost).reduce(|a, b| a + b);
+    sum.usage = Usage { cost: priced, ..sum.usage.plus(&more.usage) };
+    sum.calls += more.calls;
+    sum.unpriced += more.unpriced;
+}
+
+/// What `/usage` is made of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used<'a> {
+    /// The conversation.
+    pub items: &'a [Item],
+    /// All answers that the session ever got, also those that a rewind left out: they were paid for.
+    pub answers: &'a [Item],
+    /// What was paid for, by model and purpose.
+    pub calls: &'a [Calls],
+    /// What all sessions of the home used today.
+    pub today: Option<Tally>,
+    /// Bytes that saving wrote.
+    pub written: Written,
+}
+
+/// `/usage`: tokens, their price, and the bytes that saving wrote.
+pub fn usage(used: &Used<'_>) -> String {
+    let of = |what: fn(&Body) -> bool| used.items.iter().filter(|item| what(&item.body)).count() as u64;
+    let prompts = of(|body| matches!(body, Body::User { .. }));
+    let tool_calls = of(|body| matches!(body, Body::Tool(_)));
+    let paid = |item: &&Item| matches!(&item.body, Body::Assistant(body) if body.usage.is_some());
+    let is_gone = |item: &&Item| used.items.binary_search_by_key(&item.id, |item| item.id).is_err();
+    let steps = used.answers.iter().filter(paid).count() as u64;
+    let left_out = used.answers.iter().filter(paid).filter(is_gone).count() as u64;
     let mut out = format!(
         "{} · {} · {}\n",
         plural(prompts, "prompt", "prompts"),
         plural(steps, "answer", "answers"),
-        plural(calls, "tool call", "tool calls"),
+        plural(tool_calls, "tool call", "tool calls"),
     );
     if left_out > 0 {
         let _ = writeln!(out, "{} no longer in the conversation", plural(left_out, "answer is", "answers are"));
     }
+    let mut all = Calls::default();
+    used.calls.iter().for_each(|calls| add(&mut all, calls));
+    totals(&mut out, &all);
+    by_model(&mut out, used.calls);
+    if let Some(today) = used.today.filter(|today| today.tokens > 0) {
+        let cost = cost(Some(today.cost), today.unpriced);
+        let _ = writeln!(out, "\nToday, all sessions: {} tokens · {cost}", count(today.tokens));
+    }
+    if used.written.session > 0 {
+        let (turn, session) = (bytes(used.written.turn), bytes(used.written.session));
+        let _ = writeln!(out, "\nWritten to disk: {turn} in the last turn,\n{session} since the session was opened");
+    }
+    out
+}
+
+fn totals(out: &mut String, all: &Calls) {
     out.push_str("\nTokens of this session, as the provider counts\n");
+    let total = &all.usage;
     let mut row = |name: &str, tokens: u64, note: String| {
         let line = format!("  {} {:>12}  {note}", pad(name, 20), count(tokens));
         let _ = writeln!(out, "{}", line.trim_end());
     };
-    let share = percent(total.cached, total.input);
     row("input", total.input, String::new());
-    row("  from the cache", total.cached, share);
+    row("  from the cache", total.cached, percent(total.cached, total.input));
     if total.cache_write > 0 {
         row("  into the cache", total.cache_write, String::new());
     }
@@ -72,23 +95,38 @@ pub fn usage(items: &[Item], answers: &[Item], total: &Usage) -> String {
     if total.reasoning > 0 {
         row("  of that, reasoning", total.reasoning, percent(total.reasoning, total.output));
     }
-    let _ = writeln!(out, "  {} {:>12}", pad("cost", 20), cost(total));
-    if !models.is_empty() {
-        out.push_str("\nBy model\n");
+    if all.calls > 0 {
+        let _ = writeln!(out, "  {} {:>12}", pad("cost", 20), cost(total.cost, all.unpriced));
     }
-    for (name, count_, usage) in &models {
-        let cached = percent(usage.cached, usage.input);
-        let cached = if usage.cached > 0 { format!(" ({cached} cached)") } else { String::new() };
-        let _ = writeln!(
-            out,
-            "  {name}\n    {} · in {}{cached}\n    out {} · {}",
-            plural(*count_, "answer", "answers"),
-            count(usage.input),
-            count(usage.output),
-            cost(usage)
-        );
+}
+
+/// A row a purpose below each model, narrow enough for a small screen.
+fn by_model(out: &mut String, calls: &[Calls]) {
+    let mut row = |name: &str, cells: [&str; 5]| {
+        let [calls, input, cached, output, cost] = cells;
+        let line = format!("{} {calls:>5} {input:>7} {cached:>6} {output:>7} {cost:>11}", pad(name, 14));
+        let _ = writeln!(out, "{}", line.trim_end());
+    };
+    if calls.is_empty() {
+        return;
     }
-    out
+    row("\nBy model", ["calls", "input", "cached", "output", "cost"]);
+    let mut models: Vec<&str> = Vec::new();
+    for one in calls {
+        if !models.contains(&one.model.as_str()) {
+            models.push(&one.model);
+        }
+    }
+    for model in models {
+        row(&format!("  {}", if model.is_empty() { "unknown model" } else { model }), [""; 5]);
+        for one in calls.iter().filter(|one| one.model == model) {
+            let Usage { input, cached, output, cost: known, .. } = one.usage;
+            let short = |tokens: u64| tokens_short(i64::try_from(tokens).unwrap_or(i64::MAX));
+            let share = percent(cached, input);
+            let cells = [&count(one.calls), &short(input), &share, &short(output), &cost(known, one.unpriced)];
+            row(&format!("    {}", purpose(&one.role)), cells.map(String::as_str));
+        }
+    }
 }
 
 /// What of `/usage` says why the provider's cache did not help; empty when it always did.
@@ -115,7 +153,7 @@ pub fn breaks(breaks: &[PrefixBreak]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{ItemId, Origin, ToolBody};
+    use crate::protocol::{AssistantBody, ItemId, Origin, ToolBody};
 
     fn items() -> Vec<Item> {
         let user = |text: &str| Body::User {
@@ -160,37 +198,73 @@ mod tests {
         assert_eq!(breaks(&[]), "");
     }
 
+    fn calls(model: &str, role: &str, known: u64, unpriced: u64) -> Calls {
+        let calls = known + unpriced;
+        let cost = (known > 0).then_some(0.06 * known as f64);
+        let usage = Usage { input: 1000 * calls, cached: 800 * calls, output: 50 * calls, cost, ..Usage::default() };
+        Calls { model: model.into(), role: role.into(), calls, usage, unpriced }
+    }
+
     #[test]
     fn what_is_not_known_is_not_made_up() {
-        let text = usage(&[], &[], &Usage::default());
-        assert!(text.contains("no price") && !text.contains("By model") && !text.contains('%'), "{text}");
+        let text = usage(&Used::default());
+        assert!(!text.contains("By model") && !text.contains('%') && !text.contains('$'), "{text}");
+        assert!(!text.contains("Today") && !text.contains("Written"), "{text}");
     }
 
     #[test]
-    fn usage_goes_by_model_and_one_call_without_a_price_hides_the_sum() {
-        let total = Usage { input: 3000, cached: 2400, output: 150, cost: None, ..Usage::default() };
-        let text = usage(&items(), &items(), &total);
+    fn calls_without_a_price_are_a_question_mark_in_every_sum() {
+        for (known, unpriced, text) in [
+            (Some(0.12), 0, "$0.12"),
+            (Some(0.12), 3, "$0.12 + ?"),
+            (Some(0.0), 0, "free"),
+            (Some(0.0), 1, "?"),
+            (None, 1, "?"),
+        ] {
+            assert_eq!(cost(known, unpriced), text);
+        }
+    }
+
+    #[test]
+    fn usage_goes_by_model_and_purpose() {
+        let all = items();
+        let paid = [
+            calls("a:one", "answer", 2, 0),
+            calls("b:two", "answer", 0, 1),
+            calls("a:one", "compaction", 1, 1),
+            calls("a:one", "estimate", 0, 1),
+        ];
+        let today = Some(Tally { tokens: 12_345, cost: 1.5, unpriced: 1 });
+        let written = Written { turn: 2_000, session: 3_000_000 };
+        let text = usage(&Used { items: &all, answers: &all, calls: &paid, today, written });
+        let has = |line: &str| text.lines().any(|have| have.split_whitespace().collect::<Vec<_>>().join(" ") == line);
         for line in [
             "1 prompt · 3 answers · 1 tool call",
-            "80 %",
+            "input 6,000",
+            "from the cache 4,800 80 %",
+            "cost $0.18 + ?",
+            "By model calls input cached output cost",
             "a:one",
-            "2 answers · in 2,000 (80 % cached)",
-            "$0.03",
-            "no price",
+            "main 2 2K 80 % 100 $0.12",
+            "compaction 2 2K 80 % 100 $0.06 + ?",
+            "not reported 1 1K 80 % 50 ?",
+            "b:two",
+            "main 1 1K 80 % 50 ?",
+            "Today, all sessions: 12,345 tokens · $1.50 + ?",
+            "Written to disk: 2.0 KB in the last turn,",
         ] {
-            assert!(text.contains(line), "no {line:?} in\n{text}");
+            assert!(has(line), "no {line:?} in\n{text}");
         }
+        assert!(text.lines().all(|line| line.chars().count() <= 56), "{text}");
     }
 
     #[test]
-    fn the_models_add_up_to_the_total_after_a_rewind_too() {
+    fn answers_that_a_rewind_left_out_count() {
         let all = items();
-        let total = Usage { input: 3000, cached: 2400, output: 150, cost: None, ..Usage::default() };
-        // the second prompt and its answers were left out
-        let text = usage(&all[..2], &all, &total);
-        for line in ["1 prompt · 3 answers", "2 answers are no longer in the conversation", "in 2,000", "in 1,000"] {
+        let text = usage(&Used { items: &all[..2], answers: &all, ..Used::default() });
+        for line in ["1 prompt · 3 answers", "2 answers are no longer in the conversation"] {
             assert!(text.contains(line), "no {line:?} in\n{text}");
         }
-        assert!(!usage(&all, &all, &total).contains("no longer"));
+        assert!(!usage(&Used { items: &all, answers: &all, ..Used::default() }).contains("no longer"));
     }
 }

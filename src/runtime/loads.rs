@@ -224,7 +224,10 @@ async fn models(context: &Context, refresh: bool) -> (Vec<ModelChoice>, Vec<Stri
     let mut problems = Vec::new();
     for (endpoint, list) in found.iter().zip(lists) {
         match list {
-            Ok(models) => choices.extend(models.iter().map(|info| choice(info, measured.of(endpoint, &info.id)))),
+            Ok(models) => choices.extend(models.into_iter().map(|mut info| {
+                catalog::price_by_config(&loaded.config, &mut info);
+                choice(&info, measured.of(endpoint, &info.id))
+            })),
             Err(error) => {
                 problems.push(error.message);
                 // The configured model can be chosen though its provider's list can't be had.

@@ -2,20 +2,25 @@
 
 use super::Context;
 use super::loads::Facts;
+use crate::agent::budget::{BUDGET, Budget, Spending, day_began, purse};
 use crate::agent::prefix::PREFIX_BREAKS;
 use crate::app::effect::Report;
 use crate::app::msg::LoadReply;
-use crate::protocol::Figures;
-use crate::protocol::{Item, PrefixBreak, SessionId};
+use crate::llm::catalog::prices::Prices;
+use crate::protocol::{Figures, Item, PrefixBreak, Raise, SessionId};
+use crate::report::figures::Used;
 use crate::report::sessions::export_text;
 use crate::report::{approvals, doctor, figures, keys};
+use crate::store::StoreError;
 use crate::store::filter::day;
+use crate::text::format;
 use std::time::{Duration, Instant};
 
 /// The text for a command.
 pub async fn report(report: Report, argument: &str, context: &Context, facts: &Facts) -> LoadReply {
     let (title, text) = match report {
         Report::Doctor => ("Doctor".into(), doctor(context).await),
+        Report::Budget => ("Budget".into(), budget(context, facts).await),
         Report::Config => ("Configuration".into(), config(context)),
         Report::Tools => ("Tools".into(), super::loads::tools(context, facts).await.text()),
         Report::Server => (format!("MCP server {argument}"), super::servers::report(argument, context)),
@@ -80,13 +85,84 @@ async fn breaks(facts: &Facts) -> Vec<PrefixBreak> {
     stored.unwrap_or_default()
 }
 
+/// The budget of the open session as it is set now, and what was spent; the error says why that is not known.
+async fn spending(context: &Context, facts: &Facts) -> (Budget, Result<Spending, String>) {
+    let mut budget = Budget { config: super::loads::fresh(context).config.budget, is_person: true, ..Budget::default() };
+    let since = day_began(crate::agent::now(), &chrono::Local);
+    let asked = async {
+        let day = facts.store.spent_since(since).await?;
+        let Some(session) = &facts.session else { return Ok(Spending { day, ..Spending::default() }) };
+        let kept = facts.store.meta(&session.id).await.unwrap_or_default();
+        budget.raise = purse::raised(kept.get(BUDGET));
+        Ok(Spending { session: facts.store.spent_in(&session.id).await?, day })
+    };
+    let spent = asked.await.map_err(|error: StoreError| format!("what was spent can't be read: {error}"));
+    (budget, spent)
+}
+
+async fn budget(context: &Context, facts: &Facts) -> String {
+    let (budget, spent) = spending(context, facts).await;
+    let spent = match spent {
+        Ok(spent) => spent,
+        Err(why) => return why,
+    };
+    let mut out = String::new();
+    budget.lines(&spent).iter().for_each(|line| out.push_str(&format!("{line}\n")));
+    if out.is_empty() {
+        return "No budget is set.\n\nIn config.yaml:\n\n  budget:\n    session: {soft_cost: 4, hard_cost: 5}\n    \
+                day: {hard_tokens: 20000000}\n\nSoft: you are told. Hard: no model is called any more.\n"
+            .into();
+    }
+    if budget.raise != Raise::default() {
+        let Raise { cost, tokens } = budget.raise;
+        let raised = [
+            (cost > 0.0).then(|| format::dollars(cost)),
+            (tokens > 0).then(|| format!("{} tokens", format::count(tokens))),
+        ];
+        let raised = raised.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        out.push_str(&format!("\nRaised for this session by {raised}.\n"));
+    }
+    if let Some(why) = budget.stop(&spent) {
+        out.push_str(&format!("\nNo model is called: {why}\n"));
+    }
+    out.push_str(
+        "\n/budget +5 adds five dollars to the hard limits,\n/budget +200k adds 200,000 tokens: for this session.\n\
+         Limits are set in config.yaml, under `budget`.\n",
+    );
+    out
+}
+
 async fn usage(context: &Context, facts: &Facts) -> String {
     let items = session_items(facts).await.unwrap_or_default();
     let answers = match &facts.session {
         Some(session) => facts.store.answers(&session.id).await.unwrap_or_default(),
         None => Vec::new(),
     };
-    let mut out = figures::usage(&items, &answers, &facts.meter.total);
+    let calls = match &facts.session {
+        Some(session) => facts.store.calls_of(&session.id).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let (budget, spent) = spending(context, facts).await;
+    let used = Used {
+        items: &items,
+        answers: &answers,
+        calls: &calls,
+        today: spent.as_ref().ok().map(|spent| spent.day),
+        written: facts.meter.written,
+    };
+    let mut out = figures::usage(&used);
+    let budgets = spent.map_or_else(|why| vec![why], |spent| budget.lines(&spent));
+    if !budgets.is_empty() {
+        out.push_str("\nBudgets\n");
+        budgets.iter().for_each(|line| out.push_str(&format!("  {line}\n")));
+    }
+    let home = context.paths.home.clone();
+    let prices = tokio::task::spawn_blocking(move || {
+        let prices = Prices::read(&home);
+        [prices.sources(&home), prices.problems].concat()
+    });
+    out.push_str("\nPrices, the first that knows a model\n");
+    prices.await.unwrap_or_default().iter().for_each(|line| out.push_str(&format!("  {line}\n")));
     out.push_str(&figures::breaks(&breaks(facts).await));
     let loaded = super::loads::fresh(context);
     let keys = match context.engine.services().accounts.status(&loaded) {

@@ -5,11 +5,13 @@ mod figures;
 mod lineage;
 mod prune;
 mod shelf;
+mod spending;
 mod summaries;
 
 pub use lineage::Branch;
 pub use prune::{Aged, Cut, Pruned, aged_at, on_disk};
 pub use shelf::{SessionChange, Shelf, TAG_CHARS, tags_of};
+pub use spending::{Calls, Tally};
 pub use summaries::Summary;
 
 pub(super) use figures::clamp;
@@ -31,7 +33,8 @@ pub struct Spent {
     pub item: Option<ItemId>,
     /// `PROVIDER:MODEL`; empty: the session's.
     pub model: String,
-    /// What for: `answer`, `compaction`, `summary`.
+    /// What for: `answer`, `compaction`, `summary`, `approval`, `sampling`, `test`; `estimate`: a call whose provider did not
+    /// say what it used.
     pub role: &'static str,
     pub usage: Usage,
 }
@@ -53,11 +56,18 @@ impl Spent {
 
 /// Writes a row of usage.
 pub(super) fn spend(conn: &Connection, session: i64, spent: &Spent) -> rusqlite::Result<()> {
+    row(conn, Some(session), spent)
+}
+
+/// The same for a call that may belong to no session.
+fn row(conn: &Connection, session: Option<i64>, spent: &Spent) -> rusqlite::Result<()> {
     let tokens = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let usage = &spent.usage;
     conn.prepare_cached(
         "INSERT INTO usage (session, at, item, model, role, input, cached, cache_write, output, reasoning, cost)
-         SELECT key, ?2, ?3, coalesce(nullif(?4, ''), model), ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM sessions WHERE key = ?1",
+         SELECT ?1, ?2, ?3, coalesce(nullif(?4, ''), (SELECT model FROM sessions WHERE key = ?1), ''), ?5, ?6, ?7, ?8, ?9,
+           ?10, ?11
+         WHERE ?1 IS NULL OR EXISTS (SELECT 1 FROM sessions WHERE key = ?1)",
     )?
     .execute(rusqlite::params![
         session,

@@ -36,7 +36,9 @@ pub use drafts::HISTORY_KEPT;
 pub use error::StoreError;
 pub use handle::Store;
 pub use journal::SpareJournal;
-pub use life::{Aged, Branch, Cut, Pruned, SessionChange, Shelf, Spent, Summary, TAG_CHARS, aged_at, on_disk, tags_of};
+pub use life::{
+    Aged, Branch, Calls, Cut, Pruned, SessionChange, Shelf, Spent, Summary, TAG_CHARS, Tally, aged_at, on_disk, tags_of,
+};
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;
 pub use rewind::{FOLDER, FileChange, FileState, LINK, Prompt, Rewind, RewoundFile, Since};

@@ -290,6 +290,10 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if !model.tab.policy.changes.is_empty() {
         part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
     }
+    if let Some(budget) = &model.tab.budget {
+        let role = if budget.hard { Role::Bad } else { Role::Careful };
+        part(paint, &format!("⚠ {}", budget.text), paint.role(role));
+    }
     if !model.mouse_captured {
         part(paint, "mouse released", strong);
     }

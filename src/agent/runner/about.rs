@@ -212,10 +212,12 @@ impl Runner {
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());
+        self.purse.configure(self.deps.loaded.config.budget);
         self.session.disconnect();
         self.look_up();
         self.policy_read().await;
         self.ask_window();
+        self.show_budget().await;
         self.out.send(AgentEvent::SessionChanged(self.session.info())).await;
         true
     }

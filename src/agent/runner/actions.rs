@@ -47,6 +47,7 @@ impl Runner {
         (self.turn_started, self.waited_before) = (Instant::now(), self.handle.waited());
         let at = crate::agent::now();
         self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
+        self.weigh_saving(false).await;
         // What a turn may need is made ready while its prompt is built: the login shell, the HTTP client, the repository's state.
         self.deps.exec.warm_up();
         if self.spec.answers.is_person() {
@@ -130,7 +131,13 @@ impl Runner {
 
     async fn act(&mut self, action: Action) -> Option<Input> {
         match action {
-            Action::Append(body) => self.append(body).await,
+            Action::Append(body) => {
+                let is_answer = matches!(body, Body::Assistant(_));
+                self.append(body).await;
+                if is_answer {
+                    self.show_budget().await;
+                }
+            }
             Action::CallModel { step, fallback } => return self.call_model(step, fallback).await,
             Action::ResetStream => self.out.send(AgentEvent::StreamReset).await,
             Action::RunTools(calls) => {
@@ -220,6 +227,11 @@ impl Runner {
                 return Some(Input::CallFailed { failure, message: error.to_string(), partial: None });
             }
         };
+        // Before a summary, which is a call, too.
+        if let Err(why) = self.purse.may_call(provider.model()).await {
+            self.show_budget().await;
+            return Some(Input::Spent(why));
+        }
         if self.make_room(Then::Call { step, fallback }).await {
             return None;
         }
@@ -367,6 +379,9 @@ impl Runner {
         }
         self.keep_folder().await;
         self.sync().await;
+        self.weigh_saving(true).await;
+        let meter = self.session.meter();
+        self.out.send(AgentEvent::UsageChanged(meter)).await;
         self.sweep_history();
         self.rests();
         self.turn_ended(match &end {

@@ -190,6 +190,12 @@ impl Runner {
             }
             return false;
         };
+        if let Some(why) = self.purse.stopped().await {
+            if asked {
+                self.notice(Level::Warning, format!("not compacted: {why}")).await;
+            }
+            return false;
+        }
         self.compresses();
         let context = &self.session.context;
         let earlier = context.summary().map(|(_, summary)| summary.clone());

@@ -100,6 +100,7 @@ impl Runner {
                 self.session.pay(usage);
                 let meter = self.session.meter();
                 self.out.send(AgentEvent::UsageChanged(meter)).await;
+                self.show_budget().await;
             }
             // Whoever has said something already needs no card.
             Aside::Resumed(_) if self.turn.is_running() => {}

@@ -144,13 +144,16 @@ impl Runner {
             }
         }
         self.look_up();
-        self.restore_facts(opening.values, named).await;
+        let mut values = opening.values;
+        let budget = values.remove(crate::agent::budget::BUDGET);
+        self.restore_facts(values, named).await;
         if opening.skipped > 0 {
             let text =
                 format!("{} items of this session could not be read; hermes sessions repair may help", opening.skipped);
             self.notice(Level::Warning, text).await;
         }
         self.opened(page).await;
+        self.resume_budget(budget).await;
     }
 
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {

@@ -13,7 +13,7 @@ use crate::llm::endpoint::SetupError;
 use crate::llm::{Effort, Provider, ToolSchema};
 use crate::lock::lock;
 use crate::policy::Mode;
-use crate::protocol::{Body, ContextLayer, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage};
+use crate::protocol::{Body, ContextLayer, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage, Written};
 use crate::text::tokens;
 use crate::tools::offer::selection::ToolSelection;
 use crate::tools::spec::FileLedger;
@@ -85,6 +85,8 @@ pub struct Session {
     pub layers: Vec<ContextLayer>,
     total: Usage,
     priced_once: bool,
+    /// What saving cost.
+    pub written: Written,
 }
 
 /// Items of the first page of a resumed session; older ones are loaded when the reader scrolls up.
@@ -133,6 +135,7 @@ impl Session {
             layers: Vec::new(),
             total: Usage::default(),
             priced_once: false,
+            written: Written::default(),
         };
         session.look_up(&deps.models);
         session
@@ -314,7 +317,7 @@ impl Session {
 
     /// The meter of the sidebar.
     pub fn meter(&self) -> Meter {
-        Meter { context: self.next_request(), window: self.window, total: self.total }
+        Meter { context: self.next_request(), window: self.window, total: self.total, written: self.written }
     }
 
     /// Tokens of a request from which on the conversation is compacted; `None` when the window is unknown, or it never is.

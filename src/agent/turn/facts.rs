@@ -91,6 +91,8 @@ pub enum Input {
     },
     /// A message for the next step boundary: of the person, or of the program (a process ended).
     Steered(Said),
+    /// The budget allows no call; says why.
+    Spent(String),
     /// The context was made smaller after an overflow (`false`: nothing was left to drop).
     Trimmed(bool),
     /// What the person said to a repeated call.

@@ -2,7 +2,7 @@
 
 use super::{CopyMode, Copying, Pane, PolicyOnDisk, Sent, TurnStatus};
 use super::{approvals, composer, modal, processes, queue, selection, sidebar, transcript};
-use crate::protocol::{ContextView, Meter, Mode, SessionId, SessionInfo};
+use crate::protocol::{BudgetSign, ContextView, Meter, Mode, SessionId, SessionInfo};
 use serde::{Deserialize, Serialize};
 
 /// A tab: one session, with all that the screen knows of it. Built with it, dropped with it.
@@ -22,6 +22,8 @@ pub struct Tab {
     pub failed: bool,
     pub turn: TurnStatus,
     pub meter: Meter,
+    /// A limit of the budget that is passed.
+    pub budget: Option<BudgetSign>,
     /// What fills the window, as last listed.
     pub context: ContextView,
     /// Since when a summary is being written (milliseconds since the epoch).

@@ -43,6 +43,7 @@ impl Tab {
             meter: Default::default(),
             context: Default::default(),
             compacting: None,
+            budget: None,
             transcript: Default::default(),
             composer: composer::new(),
             queue: Default::default(),

@@ -50,6 +50,11 @@ pub(in crate::store) fn note(tx: &Transaction<'_>, journals: u64, shared: &Share
     Ok(())
 }
 
+/// Bytes that this process wrote since its start.
+pub(in crate::store) fn here(db: &Db) -> u64 {
+    db.journal.written + db.shared.written.log.load(Ordering::Relaxed)
+}
+
 /// Bytes that went to journals and to the log of the database: the sums of programs that ended, and this one's.
 pub(super) fn sums(db: &Db) -> Result<(u64, u64), crate::store::StoreError> {
     let noted = |conn: &Connection, name: &str| -> rusqlite::Result<u64> {

@@ -1,0 +1,238 @@
+//! What a session and a day may cost: when a person is told, and when no model is called any more. Pure: what was spent is
+//! an argument. [`purse`] counts it, [`held`] asks before every call.
+
+pub mod held;
+pub mod purse;
+
+use crate::config::{BudgetConfig, BudgetLimits};
+use crate::protocol::{BudgetSign, Raise};
+use crate::store::Tally;
+use crate::text::format::{count, dollars};
+use chrono::{Duration, NaiveTime, TimeZone};
+
+/// The name of the session's fact: what was raised, and what a person was told.
+pub const BUDGET: &str = "budget";
+
+/// Milliseconds since the epoch at which the local day of `now` began.
+pub fn day_began<Z: TimeZone>(now: i64, zone: &Z) -> i64 {
+    let Some(here) = zone.timestamp_millis_opt(now).single() else { return now };
+    let midnight = here.date_naive().and_time(NaiveTime::MIN);
+    // Where clocks go forward at midnight, the day begins an hour later.
+    let begins = (0..4).find_map(|hours| zone.from_local_datetime(&(midnight + Duration::hours(hours))).earliest());
+    begins.map_or(now, |begins| begins.timestamp_millis())
+}
+
+/// Whose limit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    Session,
+    Day,
+}
+
+impl Scope {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Day => "day",
+        }
+    }
+
+    /// In a sentence.
+    fn budget(self) -> &'static str {
+        match self {
+            Self::Session => "the budget of this session",
+            Self::Day => "today's budget",
+        }
+    }
+}
+
+/// What was spent in the session and, over all sessions, today.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spending {
+    pub session: Tally,
+    pub day: Tally,
+}
+
+/// A soft limit that is passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// The same limit has the same name.
+    pub name: String,
+    /// For the person.
+    pub text: String,
+}
+
+/// The limits of one session.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budget {
+    pub config: BudgetConfig,
+    pub raise: Raise,
+    /// Somebody can raise a limit by `/budget`.
+    pub is_person: bool,
+}
+
+/// Dollars of a sum that may not be whole: `$0.12 + ?`.
+fn cost(tally: &Tally) -> String {
+    match (tally.unpriced, tally.cost > 0.0) {
+        (0, true) => dollars(tally.cost),
+        (0, false) => "$0".to_owned(),
+        (_, true) => format!("{} + ?", dollars(tally.cost)),
+        (_, false) => "?".to_owned(),
+    }
+}
+
+impl Budget {
+    fn scopes(&self, spent: &Spending) -> [(Scope, BudgetLimits, Tally); 2] {
+        [(Scope::Session, self.config.session, spent.session), (Scope::Day, self.config.day, spent.day)]
+    }
+
+    fn hard_cost(&self, limits: &BudgetLimits) -> Option<f64> {
+        limits.hard_cost.map(|most| most + self.raise.cost)
+    }
+
+    fn hard_tokens(&self, limits: &BudgetLimits) -> Option<u64> {
+        limits.hard_tokens.map(|most| most.saturating_add(self.raise.tokens))
+    }
+
+    /// Whether a day's sum is needed.
+    pub fn has_day(&self) -> bool {
+        self.config.day != BudgetLimits::default()
+    }
+
+    /// Why no model is called any more, with the setting and how to go on; `None`: one may be called.
+    pub fn stop(&self, spent: &Spending) -> Option<String> {
+        self.scopes(spent).into_iter().find_map(|(scope, limits, tally)| {
+            let (name, what) = (scope.word(), scope.budget());
+            if let Some(most) = self.hard_cost(&limits) {
+                let setting = format!("budget.{name}.hard_cost");
+                if tally.cost >= most {
+                    let used = format!("{} of {}", cost(&tally), dollars(most));
+                    return Some(format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+5")));
+                }
+                // What a person raised goes on though part of the sum is unknown: that is their word.
+                if tally.unpriced > 0 && self.raise.cost == 0.0 {
+                    return Some(format!(
+                        "{what} can't hold: the price of {} is not known ({setting}); limit tokens in its place \
+                         (budget.{name}.hard_tokens){}",
+                        if tally.unpriced == 1 { "a call".to_owned() } else { format!("{} calls", tally.unpriced) },
+                        if self.is_person { ", or /budget +5 goes on without counting them" } else { "" }
+                    ));
+                }
+            }
+            let most = self.hard_tokens(&limits).filter(|most| tally.tokens >= *most)?;
+            let setting = format!("budget.{name}.hard_tokens");
+            let used = format!("{} of {} tokens", count(tally.tokens), count(most));
+            Some(format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+200k")))
+        })
+    }
+
+    fn way_on(&self, scope: Scope, setting: &str, raise: &str) -> String {
+        let later = if scope == Scope::Day { "it begins anew at midnight, or " } else { "" };
+        if self.is_person {
+            format!("{later}/budget {raise} raises it for this session")
+        } else {
+            format!("{later}raise it: hermes config set {setting} AMOUNT")
+        }
+    }
+
+    /// Why a model without a known price is not called: a limit in money could not hold.
+    pub fn unpriced(&self, model: &str) -> Option<String> {
+        let limited = |(scope, limits): (Scope, &BudgetLimits)| limits.hard_cost.map(|_| scope.word());
+        let name = [(Scope::Session, &self.config.session), (Scope::Day, &self.config.day)].into_iter().find_map(limited)?;
+        Some(format!(
+            "the price of {model} is not known, so budget.{name}.hard_cost can't hold: set its price (prices.json, see \
+             docs/MODELS.md), or limit tokens in its place (budget.{name}.hard_tokens)"
+        ))
+    }
+
+    /// Soft limits that are passed.
+    pub fn crossed(&self, spent: &Spending, day: i64) -> Vec<Crossing> {
+        let mut out = Vec::new();
+        for (scope, limits, tally) in self.scopes(spent) {
+            let (name, of) = match scope {
+                Scope::Session => (scope.word(), String::new()),
+                Scope::Day => (scope.word(), format!("@{day}")),
+            };
+            let mut tell = |key: &str, limit: String, used: String, hard: Option<String>| {
+                let hard = hard.map_or_else(String::new, |hard| format!("; the hard limit is {hard}"));
+                let whose = if scope == Scope::Day { "all sessions of today" } else { "this session" };
+                out.push(Crossing {
+                    name: format!("{name}.{key}={limit}{of}"),
+                    text: format!("{whose} used {used}, more than the soft limit of {limit} (budget.{name}.{key}){hard}"),
+                });
+            };
+            if let Some(most) = limits.soft_cost.filter(|most| tally.cost >= *most) {
+                tell("soft_cost", dollars(most), cost(&tally), self.hard_cost(&limits).map(dollars));
+            }
+            if let Some(most) = limits.soft_tokens.filter(|most| tally.tokens >= *most) {
+                let hard = self.hard_tokens(&limits).map(count);
+                tell("soft_tokens", count(most), format!("{} tokens", count(tally.tokens)), hard);
+            }
+        }
+        out
+    }
+
+    /// What the status line says; `None`: no limit is passed.
+    pub fn sign(&self, spent: &Spending) -> Option<BudgetSign> {
+        if self.stop(spent).is_some() {
+            return Some(BudgetSign { text: "budget used up: /budget".into(), hard: true });
+        }
+        self.scopes(spent).into_iter().find_map(|(scope, limits, tally)| {
+            let of = |used: String, hard: Option<String>| hard.map_or(used.clone(), |hard| format!("{used} of {hard}"));
+            let by_cost = limits.soft_cost.filter(|most| tally.cost >= *most);
+            let by_tokens = limits.soft_tokens.filter(|most| tally.tokens >= *most);
+            let used = match (by_cost, by_tokens) {
+                (Some(_), _) => of(cost(&tally), self.hard_cost(&limits).map(dollars)),
+                (None, Some(_)) => {
+                    let short = |tokens: u64| crate::text::format::tokens(i64::try_from(tokens).unwrap_or(i64::MAX));
+                    format!("{} tokens", of(short(tally.tokens), self.hard_tokens(&limits).map(short)))
+                }
+                (None, None) => return None,
+            };
+            let whose = if scope == Scope::Day { "today" } else { "budget" };
+            Some(BudgetSign { text: format!("{whose} {used}"), hard: false })
+        })
+    }
+
+    /// The state of each limit, a line each: `session   $0.42 of $5.00, soft $4.00`.
+    pub fn lines(&self, spent: &Spending) -> Vec<String> {
+        let mut out = Vec::new();
+        for (scope, limits, tally) in self.scopes(spent) {
+            let name = if scope == Scope::Day { "today" } else { "session" };
+            let mut line = |used: String, hard: Option<String>, soft: Option<String>, unit: &str| {
+                let soft = soft.map(|soft| format!("soft {soft}"));
+                let limits = [hard.map(|hard| format!("hard {hard}")), soft];
+                let limits: Vec<String> = limits.into_iter().flatten().collect();
+                if !limits.is_empty() {
+                    out.push(format!("{name:<9} {used}{unit}: {}", limits.join(", ")));
+                }
+            };
+            line(cost(&tally), self.hard_cost(&limits).map(dollars), limits.soft_cost.map(dollars), "");
+            line(count(tally.tokens), self.hard_tokens(&limits).map(count), limits.soft_tokens.map(count), " tokens");
+        }
+        out
+    }
+
+    /// The hard limits as they hold: `$10.00 a session, 400,000 tokens a day`.
+    pub fn limits(&self) -> String {
+        let of = |(limits, name): (&BudgetLimits, &str)| {
+            let parts = [
+                self.hard_cost(limits).map(|most| format!("{} a {name}", dollars(most))),
+                self.hard_tokens(limits).map(|most| format!("{} tokens a {name}", count(most))),
+            ];
+            parts.into_iter().flatten().collect::<Vec<_>>()
+        };
+        [(&self.config.session, "session"), (&self.config.day, "day")].map(of).concat().join(", ")
+    }
+
+    /// Whether a raise of this kind changes anything.
+    pub fn can_raise(&self, by: Raise) -> bool {
+        let all = [self.config.session, self.config.day];
+        let (cost, tokens) =
+            (all.iter().any(|limits| limits.hard_cost.is_some()), all.iter().any(|limits| limits.hard_tokens.is_some()));
+        (by.cost > 0.0 && cost) || (by.tokens > 0 && tokens)
+    }
+}
+
+#[cfg(test)]
+mod tests;
