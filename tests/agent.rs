@@ -1,6 +1,7 @@
 //! Whole conversations with a scripted model: the runner, the real tools and the gate, without a screen.
 
 mod askpass;
+mod budget;
 mod compaction;
 mod gate;
 mod sessions;

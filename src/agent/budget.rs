@@ -107,7 +107,10 @@ impl Budget {
                 let setting = format!("budget.{name}.hard_cost");
                 if tally.cost >= most {
                     let used = format!("{} of {}", cost(&tally), dollars(most));
-                    return Some(format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+5")));
+                    return Some(format!(
+                        "{what} is used up: {used} ({setting}); {}",
+                        self.way_on(scope, &setting, "+5")
+                    ));
                 }
                 // What a person raised goes on though part of the sum is unknown: that is their word.
                 if tally.unpriced > 0 && self.raise.cost == 0.0 {
@@ -138,7 +141,8 @@ impl Budget {
     /// Why a model without a known price is not called: a limit in money could not hold.
     pub fn unpriced(&self, model: &str) -> Option<String> {
         let limited = |(scope, limits): (Scope, &BudgetLimits)| limits.hard_cost.map(|_| scope.word());
-        let name = [(Scope::Session, &self.config.session), (Scope::Day, &self.config.day)].into_iter().find_map(limited)?;
+        let name =
+            [(Scope::Session, &self.config.session), (Scope::Day, &self.config.day)].into_iter().find_map(limited)?;
         Some(format!(
             "the price of {model} is not known, so budget.{name}.hard_cost can't hold: set its price (prices.json, see \
              docs/MODELS.md), or limit tokens in its place (budget.{name}.hard_tokens)"
@@ -158,15 +162,16 @@ impl Budget {
                 let whose = if scope == Scope::Day { "all sessions of today" } else { "this session" };
                 out.push(Crossing {
                     name: format!("{name}.{key}={limit}{of}"),
-                    text: format!("{whose} used {used}, more than the soft limit of {limit} (budget.{name}.{key}){hard}"),
+                    text: format!("soft limit reached: {whose} used {used} (budget.{name}.{key}){hard}"),
                 });
             };
             if let Some(most) = limits.soft_cost.filter(|most| tally.cost >= *most) {
-                tell("soft_cost", dollars(most), cost(&tally), self.hard_cost(&limits).map(dollars));
+                tell("soft_cost", dollars(most), format!("{} of {}", cost(&tally), dollars(most)), self.hard_cost(&limits).map(dollars));
             }
             if let Some(most) = limits.soft_tokens.filter(|most| tally.tokens >= *most) {
                 let hard = self.hard_tokens(&limits).map(count);
-                tell("soft_tokens", count(most), format!("{} tokens", count(tally.tokens)), hard);
+                let used = format!("{} of {} tokens", count(tally.tokens), count(most));
+                tell("soft_tokens", count(most), used, hard);
             }
         }
         out
@@ -228,8 +233,10 @@ impl Budget {
     /// Whether a raise of this kind changes anything.
     pub fn can_raise(&self, by: Raise) -> bool {
         let all = [self.config.session, self.config.day];
-        let (cost, tokens) =
-            (all.iter().any(|limits| limits.hard_cost.is_some()), all.iter().any(|limits| limits.hard_tokens.is_some()));
+        let (cost, tokens) = (
+            all.iter().any(|limits| limits.hard_cost.is_some()),
+            all.iter().any(|limits| limits.hard_tokens.is_some()),
+        );
         (by.cost > 0.0 && cost) || (by.tokens > 0 && tokens)
     }
 }

@@ -134,9 +134,13 @@ async fn list(args: ListArgs, out: &mut dyn Write) -> anyhow::Result<i32> {
                 })
             })
             .collect();
-        writeln!(out, "{}", json!({
-            "version": 1, "models": models, "prices": prices.sources(&base.paths.home), "problems": problems,
-        }))?;
+        writeln!(
+            out,
+            "{}",
+            json!({
+                "version": 1, "models": models, "prices": prices.sources(&base.paths.home), "problems": problems,
+            })
+        )?;
     } else {
         let wide = rows.iter().map(|(_, m)| m.provider.len() + 1 + m.id.len()).max().unwrap_or(0);
         for (tested, model) in &rows {

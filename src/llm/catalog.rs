@@ -95,7 +95,9 @@ fn plain(id: &str) -> String {
 impl Fact {
     /// Whether its price, if it has one, can be counted with.
     fn is_sound(&self) -> bool {
-        let counts = |price: &Vec<f64>| matches!(price.len(), 3 | 4) && price.iter().all(|part| part.is_finite() && *part >= 0.0);
+        let counts = |price: &Vec<f64>| {
+            matches!(price.len(), 3 | 4) && price.iter().all(|part| part.is_finite() && *part >= 0.0)
+        };
         self.price.as_ref().is_none_or(counts)
     }
 

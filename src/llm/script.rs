@@ -13,6 +13,8 @@ pub struct Script {
     pub model: String,
     /// Tokens of the window.
     pub context: Option<u64>,
+    /// US dollars per million tokens: input, cached input, output. Empty: nobody knows; not set: free.
+    pub price: Option<Vec<f64>>,
     /// Milliseconds between deltas, where a step does not say.
     pub delay_ms: u64,
     /// Characters of a delta, where a step does not say.

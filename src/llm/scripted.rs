@@ -69,7 +69,13 @@ impl Scripted {
             info.id = "scripted".into();
         }
         info.context = script.context.or(info.context);
-        info.price = info.price.or(Some(Price::default()));
+        info.price = match script.price.as_deref() {
+            None => info.price.or(Some(Price::default())),
+            Some([input, cached, output]) => {
+                Some(Price { input: *input, cached: *cached, output: *output, cache_write: None })
+            }
+            Some(_) => None,
+        };
         info.tools = Some(true);
         let state = Mutex::new(State { used: vec![false; script.steps.len()], ..State::default() });
         Self { script, info, state, keep: false }

@@ -87,7 +87,8 @@ async fn breaks(facts: &Facts) -> Vec<PrefixBreak> {
 
 /// The budget of the open session as it is set now, and what was spent; the error says why that is not known.
 async fn spending(context: &Context, facts: &Facts) -> (Budget, Result<Spending, String>) {
-    let mut budget = Budget { config: super::loads::fresh(context).config.budget, is_person: true, ..Budget::default() };
+    let mut budget =
+        Budget { config: super::loads::fresh(context).config.budget, is_person: true, ..Budget::default() };
     let since = day_began(crate::agent::now(), &chrono::Local);
     let asked = async {
         let day = facts.store.spent_since(since).await?;

@@ -34,6 +34,7 @@ mod mcp_changes;
 mod mcp_login;
 mod mcp_many;
 mod mcp_official;
+mod money;
 mod one_terminal;
 mod outside;
 mod own_keys;

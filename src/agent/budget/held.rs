@@ -50,9 +50,8 @@ impl Drop for Open<'_> {
 
 /// Tokens of a request, as far as text has any.
 fn asked(request: &Request) -> u64 {
-    let tool = |tool: &crate::llm::ToolSchema| {
-        tokens::of_tool(&tool.name, &tool.description, &tool.parameters.to_string())
-    };
+    let tool =
+        |tool: &crate::llm::ToolSchema| tokens::of_tool(&tool.name, &tool.description, &tool.parameters.to_string());
     let message = |message: &Message| match message {
         Message::User { text, images } => tokens::of(text.len()) + (images.len() * tokens::IMAGE) as u64,
         Message::Assistant { text, reasoning, calls, .. } => {

@@ -33,7 +33,10 @@ mod tests {
                 Some(Effect::Load(LoadRequest::Report { report: Report::Budget, argument: String::new() })),
             ),
             ("/budget +5<ret>", Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, tokens: 0 })))),
-            ("/budget +200k<ret>", Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 0.0, tokens: 200_000 })))),
+            (
+                "/budget +200k<ret>",
+                Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 0.0, tokens: 200_000 }))),
+            ),
             ("/budget 5<ret>", None),
             ("/budget more<ret>", None),
         ] {

@@ -1,7 +1,7 @@
 //! One session on the screen, and several in tabs: the turn, what waits, its items, going back, switching.
 
-pub mod checkout;
 pub mod budget;
+pub mod checkout;
 pub mod compaction;
 pub mod elsewhere;
 pub mod items;

@@ -101,7 +101,9 @@ fn read(file: &Path) -> Result<Catalog, String> {
     };
     let catalog: Catalog = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     match catalog.models.iter().find(|fact| !fact.is_sound()) {
-        Some(fact) => Err(format!("the price of {:?} must be 3 or 4 numbers: input, cached input, output, cache write", fact.id)),
+        Some(fact) => {
+            Err(format!("the price of {:?} must be 3 or 4 numbers: input, cached input, output, cache write", fact.id))
+        }
         None => Ok(catalog),
     }
 }

@@ -184,3 +184,116 @@ fn waits_double_up_to_two_hours() {
     assert_eq!(minutes, [5, 10, 20, 40, 80, 120, 120]);
     assert_eq!(again_after(u32::MAX).as_secs() / 60, 120);
 }
+
+#[test]
+fn the_person_wins_over_every_list_and_a_fetched_list_over_the_embedded_table() {
+    let home = tempfile::tempdir().unwrap();
+    let cache = home.path().join("cache");
+    let price = |provider: &str, model: &str, config: &Config| {
+        let endpoint = endpoint(provider, model, "", "");
+        model_info(&endpoint, config, Some(&cache)).price.map(|price| (price.input, price.output))
+    };
+    let mut config = Config::default();
+    assert_eq!(price("openai", "gpt-5.5", &config), Some((5.0, 30.0)));
+    assert_eq!(price("groq", "gpt-5.5", &config), None, "a reseller's price is its own");
+    std::fs::create_dir_all(cache.join("prices")).unwrap();
+    let list = r#"{"source": "x", "date": "2026-01-02", "models": [
+        {"id": "openai:gpt-5.5", "price": [4, 0.4, 20]}, {"id": "groq:gpt-5.5", "price": [1, 1, 2]}]}"#;
+    std::fs::write(prices::fetched_file(home.path()), list).unwrap();
+    assert_eq!(price("openai", "gpt-5.5", &config), Some((4.0, 20.0)));
+    assert_eq!(price("groq", "gpt-5.5", &config), Some((1.0, 2.0)));
+    let own = r#"{"models": [{"id": "gpt-5.5", "price": [3, 0.3, 15]}]}"#;
+    std::fs::write(prices::own_file(home.path()), own).unwrap();
+    assert_eq!(price("openai", "gpt-5.5-2026-04-23", &config), Some((3.0, 15.0)));
+    assert_eq!(price("groq", "gpt-5.5", &config), Some((3.0, 15.0)));
+    let model = crate::config::ProviderModelConfig {
+        price: crate::config::PriceConfig { input: Some(2.0), output: Some(9.0), ..Default::default() },
+        ..Default::default()
+    };
+    let named = crate::config::ProviderConfig { models: [("gpt-5.5".into(), model)].into(), ..Default::default() };
+    config.providers.insert("openai".into(), named);
+    assert_eq!(price("openai", "gpt-5.5", &config), Some((2.0, 9.0)));
+    let read = Prices::read(home.path());
+    let sources = read.sources(home.path());
+    assert!(read.problems.is_empty() && sources[0].contains("prices.json (1 model)"), "{sources:?}");
+    assert_eq!(sources[1], "x, fetched 2026-01-02 (2 models)");
+    assert!(sources[2].starts_with("the built-in table of 20"), "{sources:?}");
+}
+
+#[test]
+fn a_server_on_this_machine_is_free_unless_the_person_says_its_price() {
+    let home = tempfile::tempdir().unwrap();
+    let cache = home.path().join("cache");
+    let near = endpoint("custom", "big", "http://127.0.0.1:9/v1", "");
+    let price = || model_info(&near, &Config::default(), Some(&cache)).price.map(|price| price.output);
+    assert_eq!(price(), Some(0.0));
+    std::fs::write(prices::own_file(home.path()), r#"{"models": [{"id": "big", "price": [1, 1, 7]}]}"#).unwrap();
+    assert_eq!(price(), Some(7.0));
+}
+
+#[test]
+fn a_file_of_prices_that_cannot_be_used_is_named_and_the_rest_goes_on() {
+    for (bad, says) in [
+        ("{", "EOF"),
+        (r#"{"models": [{"id": "gpt-5.5", "price": [3]}]}"#, r#"the price of "gpt-5.5" must be 3 or 4 numbers"#),
+        (r#"{"models": [{"id": "gpt-5.5", "price": [3, -1, 2]}]}"#, "must be 3 or 4 numbers"),
+        (r#"{"models": [{"id": "gpt-5.5", "cost": 3}]}"#, "unknown field"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(prices::own_file(home.path()), bad).unwrap();
+        let read = Prices::read(home.path());
+        let [problem] = read.problems.as_slice() else { panic!("{bad}: {:?}", read.problems) };
+        assert!(problem.contains("prices.json") && problem.contains(says), "{problem}");
+        assert!(problem.ends_with("correct the file or delete it"), "{problem}");
+        let info =
+            model_info(&endpoint("openai", "gpt-5.5", "", ""), &Config::default(), Some(&home.path().join("cache")));
+        assert_eq!(info.price.map(|price| price.input), Some(5.0));
+    }
+}
+
+#[test]
+fn price_lists_are_read_in_each_form() {
+    let ours = r#"{"source": "s", "date": "d", "models": [{"id": "a", "price": [1, 0.1, 2, 1.5]}, {"id": "b", "context": 9}]}"#;
+    let resold =
+        r#"{"data": [{"id": "m/a", "pricing": {"prompt": "0.000001", "completion": "0.000002"}}, {"id": "m/b"}]}"#;
+    let by_provider = r#"{
+        "google": {"id": "google", "models": {"g": {"cost": {"input": 2, "output": 12, "cache_read": 0.2, "context_over_200k": {"input": 4}}}}},
+        "moonshotai": {"models": {"k": {"cost": {"input": 0.6, "output": 2.5, "cache_read": 0.15}, "limit": {"context": 262144, "output": 1000},
+            "modalities": {"input": ["text", "image"]}, "reasoning": true, "tool_call": true}}},
+        "anthropic": {"models": {"c": {"cost": {"input": 3, "output": 15, "cache_read": 0.3, "cache_write": 3.75}}}},
+        "nobody-knows": {"models": {"x": {"cost": {"input": 1, "output": 1}}}}}"#;
+    let read = |text: &str| {
+        let facts = prices::parse(text)?;
+        Some(facts.into_iter().map(|fact| (fact.id, fact.price.unwrap_or_default())).collect::<Vec<_>>())
+    };
+    assert_eq!(read(ours), Some(vec![("a".into(), vec![1.0, 0.1, 2.0, 1.5])]));
+    assert_eq!(read(resold), Some(vec![("m/a".into(), vec![1.0, 1.0, 2.0])]));
+    let expected =
+        vec![("anthropic:c".into(), vec![3.0, 0.3, 15.0, 3.75]), ("moonshot:k".into(), vec![0.6, 0.15, 2.5])];
+    assert_eq!(read(by_provider), Some(expected.clone()), "a price that depends on the size of a request is none");
+    assert_eq!(read(&format!(r#"{{"providers": {by_provider}}}"#)), Some(expected));
+    for nothing in ["", "[]", "{}", r#"{"models": []}"#, r#"{"data": [{"id": "x"}]}"#, r#"{"a": 1}"#, "<html>"] {
+        assert_eq!(read(nothing), None, "{nothing}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_fetched_kept_with_its_date_and_a_bad_one_changes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let body = r#"{"openai": {"models": {"gpt-5.5": {"cost": {"input": 4, "output": 20}}}}}"#;
+    let server = Server::start(Answer::json(200, body)).await;
+    let updated = prices::update(&http::client(), &server.url, home.path(), "2026-11-26").await.unwrap();
+    assert_eq!(
+        (updated.models, updated.date.as_str(), updated.source.as_str()),
+        (1, "2026-11-26", server.url.as_str())
+    );
+    let kept = std::fs::read_to_string(&updated.file).unwrap();
+    assert!(kept.contains("2026-11-26") && kept.contains(&server.url), "{kept}");
+    for (answer, says) in [(Answer::json(200, "<html>"), "no prices in a known form"), (Answer::json(503, "no"), "503")]
+    {
+        let server = Server::start(answer).await;
+        let why = prices::update(&http::client(), &server.url, home.path(), "2026-11-27").await.unwrap_err();
+        assert!(why.contains(&server.url) && why.contains(says) && why.contains("prices.url"), "{why}");
+    }
+    assert_eq!(std::fs::read_to_string(&updated.file).unwrap(), kept);
+}

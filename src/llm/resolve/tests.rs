@@ -69,7 +69,8 @@ fn choices_name_a_provider_or_only_a_model() {
         ProviderConfig {
             base_url: "http://10.0.0.2:8000/v1".into(),
             default_model: "big".into(),
-            models: [("big".to_owned(), ProviderModelConfig { context_length: Some(9000) })].into(),
+            models: [("big".to_owned(), ProviderModelConfig { context_length: Some(9000), ..Default::default() })]
+                .into(),
             ..ProviderConfig::default()
         },
     );

@@ -104,9 +104,6 @@ impl Store {
 
     /// Counts a call that belongs to no session.
     pub async fn spent_apart(&self, spent: Spent) -> Result<(), StoreError> {
-        self.ask(move |db| {
-            db.write("save what was used", |tx| super::row(tx, None, &spent))
-        })
-        .await
+        self.ask(move |db| db.write("save what was used", |tx| super::row(tx, None, &spent))).await
     }
 }

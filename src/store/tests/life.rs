@@ -220,6 +220,56 @@ fn each_call_that_was_paid_for_is_a_row_and_stays() {
 }
 
 #[test]
+fn what_was_spent_is_summed_by_model_and_purpose_and_since_a_time() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        said(&store, "one", vec![user("hello")]).await;
+        said(&store, "two", vec![user("hello")]).await;
+        let spent = |at, model: &str, role, cost| {
+            let usage = Usage { input: 100, cached: 80, output: 10, cost, ..Usage::default() };
+            Spent { at, item: None, model: model.into(), role, usage }
+        };
+        for (session, spent) in [
+            ("one", spent(10, "a:b", "answer", Some(0.25))),
+            ("one", spent(20, "a:b", "answer", None)),
+            ("one", spent(20, "a:b", "approval", Some(0.5))),
+            ("one", spent(30, "c:d", "answer", None)),
+            ("two", spent(30, "a:b", "answer", Some(1.0))),
+        ] {
+            store.spent(&id(session), spent).await.expect("saved");
+        }
+        store.spent_apart(spent(40, "a:b", "sampling", Some(2.0))).await.expect("saved");
+        let calls = store.calls_of(&id("one")).await.expect("read");
+        let seen: Vec<_> = calls
+            .iter()
+            .map(|c| {
+                (c.model.as_str(), c.role.as_str(), c.calls, c.usage.input, c.usage.cached, c.usage.cost, c.unpriced)
+            })
+            .collect();
+        let expected = [
+            ("a:b", "answer", 2, 200, 160, Some(0.25), 1),
+            ("a:b", "approval", 1, 100, 80, Some(0.5), 0),
+            ("c:d", "answer", 1, 100, 80, None, 1),
+        ];
+        assert_eq!(seen, expected);
+        let of = |tally: Tally| (tally.tokens, tally.cost, tally.unpriced);
+        assert_eq!(of(store.spent_in(&id("one")).await.expect("read")), (440, 0.75, 2));
+        assert_eq!(of(store.spent_in(&id("none")).await.expect("read")), (0, 0.0, 0));
+        assert_eq!(of(store.spent_since(20).await.expect("read")), (550, 3.5, 2), "also what belongs to no session");
+        assert_eq!(of(store.spent_since(41).await.expect("read")), (0, 0.0, 0));
+        // Another process of the same home sees the same day, and so does a deleted session's.
+        let other = Store::spawn(home.path());
+        store.delete(&id("two")).await.expect("deleted");
+        assert_eq!(of(other.spent_since(30).await.expect("read")), (330, 3.0, 1));
+        // A fork brings no raise along.
+        store.set_meta(&id("one"), "budget", serde_json::json!({ "raise": { "cost": 5.0 } })).await.expect("kept");
+        store.fork(&id("one"), &id("copy"), None).await.expect("forked");
+        assert!(!store.meta(&id("copy")).await.expect("read").contains_key("budget"));
+    });
+}
+
+#[test]
 fn a_database_of_before_gets_its_counts_its_branch_and_its_usage() {
     let home = home();
     let path = home.path().join("state.db");

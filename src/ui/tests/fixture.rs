@@ -153,6 +153,7 @@ pub fn busy() -> Model {
         context: 43_000,
         window: Some(200_000),
         total: Usage { input: 100_000, cached: 96_000, cost: Some(0.08), ..Usage::default() },
+        ..Meter::default()
     };
     let todo = |content: &str, status| Todo { id: content.into(), content: content.into(), status };
     model.tab.sidebar.plan = vec![
