@@ -75,6 +75,9 @@ impl Models {
 
     /// The same over a configuration that was read again.
     pub fn reloaded(&self, loaded: Arc<Loaded>) -> Self {
+        if let Some(purse) = &self.purse {
+            purse.configure(loaded.config.budget);
+        }
         Self { loaded, ..self.clone() }
     }
 

@@ -4,6 +4,7 @@
 use super::{Base, EngineOptions, key_names, service_keys};
 use crate::accounts::Accounts;
 use crate::agent::Models;
+use crate::agent::budget::purse::Purse;
 use crate::backends::Backends;
 use crate::checkpoints::Checkpoints;
 use crate::config::paths::expand_home;
@@ -88,6 +89,10 @@ impl Services {
         if let Some(script) = options.script {
             models = models.scripted(script);
         }
+        // Calls of no session: only the day's limits hold for them.
+        let budget = base.loaded.config.budget;
+        let apart = Purse::new(store.clone(), None, budget, false, crate::agent::now, |_| ());
+        models = models.within(apart);
         let mcp = Mcp::new(mcp::Needs {
             publish: registry.clone(),
             models: Some(Arc::new(Answering(models.clone()))),

@@ -4,6 +4,7 @@ mod disk;
 mod extensions;
 pub mod local;
 mod place;
+mod prices;
 mod sandbox;
 
 use crate::accounts::{Accounts, KeyState, Known};
@@ -103,6 +104,7 @@ pub fn examine(paths: &Paths, loaded: &Loaded) -> Vec<Row> {
     rows.extend(logins(loaded, &accounts));
     rows.extend(literal_keys(loaded));
     rows.extend(local::rows(paths, loaded));
+    rows.extend(prices::rows(paths));
     rows.push(dotenv(paths));
     rows.push(database(&paths.state().join("state.db")));
     rows.push(disk::row(paths));

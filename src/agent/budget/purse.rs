@@ -65,6 +65,14 @@ pub fn raised(kept: Option<&serde_json::Value>) -> Raise {
     kept.unwrap_or_default().raise
 }
 
+/// Calls that belong to no session have no limits of one.
+fn within(config: BudgetConfig, session: Option<&SessionId>) -> BudgetConfig {
+    match session {
+        Some(_) => config,
+        None => BudgetConfig { session: Default::default(), ..config },
+    }
+}
+
 impl Purse {
     /// The purse of a session, or of calls that belong to none.
     pub fn new(
@@ -75,14 +83,14 @@ impl Purse {
         clock: Clock,
         told: impl Fn(Usage) + Send + Sync + 'static,
     ) -> Self {
-        let budget = Budget { config, raise: Raise::default(), is_person };
+        let budget = Budget { config: within(config, session.as_ref()), raise: Raise::default(), is_person };
         let books = Mutex::new(Books { budget, ..Books::default() });
         Self(Arc::new(Inner { store, session, clock, told: Box::new(told), books }))
     }
 
     /// The configuration was read again.
     pub fn configure(&self, config: BudgetConfig) {
-        lock(&self.0.books).budget.config = config;
+        lock(&self.0.books).budget.config = within(config, self.0.session.as_ref());
     }
 
     /// The session goes on: with what it spent, and what was stored with it.
@@ -210,6 +218,8 @@ impl Purse {
         let mut books = lock(&self.0.books);
         books.count(&usage, day);
         books.unsaved.push(self.spent(model, "estimate", usage));
+        drop(books);
+        (self.0.told)(usage);
     }
 
     fn spent(&self, model: &ModelInfo, role: &'static str, usage: Usage) -> Spent {

@@ -212,7 +212,6 @@ impl Runner {
         self.deps.loaded = Arc::clone(&loaded);
         self.deps.extensions.reload(Some(loaded)).await;
         self.turn.set_limits(self.limits());
-        self.purse.configure(self.deps.loaded.config.budget);
         self.session.disconnect();
         self.look_up();
         self.policy_read().await;

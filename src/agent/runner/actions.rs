@@ -229,7 +229,7 @@ impl Runner {
         };
         // Before a summary, which is a call, too.
         if let Err(why) = self.purse.may_call(provider.model()).await {
-            self.show_budget().await;
+            self.budget_stops().await;
             return Some(Input::Spent(why));
         }
         if self.make_room(Then::Call { step, fallback }).await {

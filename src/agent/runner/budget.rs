@@ -4,7 +4,7 @@ use super::rest::Aside;
 use super::{Deps, Runner};
 use crate::agent::budget::BUDGET;
 use crate::agent::budget::purse::Purse;
-use crate::protocol::{AgentEvent, Body, Level, NoteKind, Raise, SessionId, Written};
+use crate::protocol::{AgentEvent, Body, BudgetSign, Level, NoteKind, Raise, SessionId, Written};
 use tokio::sync::mpsc;
 
 /// The purse of a session.
@@ -35,6 +35,16 @@ impl Runner {
         if self.budget_sign != news.sign {
             self.budget_sign.clone_from(&news.sign);
             self.out.send(AgentEvent::Budget(news.sign)).await;
+        }
+    }
+
+    /// No model is called now: the status line says so, and what is queued waits.
+    pub(super) async fn budget_stops(&mut self) {
+        self.show_budget().await;
+        if self.budget_sign.as_ref().is_none_or(|sign| !sign.hard) {
+            let sign = Some(BudgetSign { text: "budget: no model is called".into(), hard: true });
+            self.budget_sign.clone_from(&sign);
+            self.out.send(AgentEvent::Budget(sign)).await;
         }
     }
 

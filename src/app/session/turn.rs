@@ -246,6 +246,8 @@ pub fn finished(model: &mut Model, out: &mut Vec<Effect>, outcome: TurnOutcome) 
         out.push(Effect::Notify(format!("{}: turn finished", sessions::name(model))));
     }
     match outcome.end {
+        // Where the budget is used up, the next prompt would only end the same way.
+        TurnEnd::Limit if model.tab.budget.as_ref().is_some_and(|budget| budget.hard) => queue::say_it_waits(model),
         TurnEnd::Completed | TurnEnd::Limit => queue::after_turn(model, out),
         TurnEnd::Stopped if interrupted => queue::send_next(model, out),
         TurnEnd::Stopped | TurnEnd::Provider(_) | TurnEnd::Error(_) => queue::say_it_waits(model),
