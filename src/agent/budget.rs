@@ -130,7 +130,7 @@ impl Budget {
     }
 
     fn way_on(&self, scope: Scope, setting: &str, raise: &str) -> String {
-        let later = if scope == Scope::Day { "it begins anew at midnight, or " } else { "" };
+        let later = if scope == Scope::Day { "it starts again at midnight, or " } else { "" };
         if self.is_person {
             format!("{later}/budget {raise} raises it for this session")
         } else {
@@ -166,7 +166,12 @@ impl Budget {
                 });
             };
             if let Some(most) = limits.soft_cost.filter(|most| tally.cost >= *most) {
-                tell("soft_cost", dollars(most), format!("{} of {}", cost(&tally), dollars(most)), self.hard_cost(&limits).map(dollars));
+                tell(
+                    "soft_cost",
+                    dollars(most),
+                    format!("{} of {}", cost(&tally), dollars(most)),
+                    self.hard_cost(&limits).map(dollars),
+                );
             }
             if let Some(most) = limits.soft_tokens.filter(|most| tally.tokens >= *most) {
                 let hard = self.hard_tokens(&limits).map(count);

@@ -102,15 +102,14 @@ fn totals(out: &mut String, all: &Calls) {
 
 /// A row a purpose below each model, narrow enough for a small screen.
 fn by_model(out: &mut String, calls: &[Calls]) {
-    let mut row = |name: &str, cells: [&str; 5]| {
-        let [calls, input, cached, output, cost] = cells;
-        let line = format!("{} {calls:>5} {input:>7} {cached:>6} {output:>7} {cost:>11}", pad(name, 14));
-        let _ = writeln!(out, "{}", line.trim_end());
+    let row = |name: &str, [calls, input, cached, output, cost]: [&str; 5]| {
+        format!("{} {calls:>5} {input:>7} {cached:>6} {output:>7} {cost:>10}\n", pad(name, 16))
     };
     if calls.is_empty() {
         return;
     }
-    row("\nBy model", ["calls", "input", "cached", "output", "cost"]);
+    out.push('\n');
+    out.push_str(&row("By model", ["calls", "input", "cached", "output", "cost"]));
     let mut models: Vec<&str> = Vec::new();
     for one in calls {
         if !models.contains(&one.model.as_str()) {
@@ -118,13 +117,13 @@ fn by_model(out: &mut String, calls: &[Calls]) {
         }
     }
     for model in models {
-        row(&format!("  {}", if model.is_empty() { "unknown model" } else { model }), [""; 5]);
+        let _ = writeln!(out, "  {}", if model.is_empty() { "unknown model" } else { model });
         for one in calls.iter().filter(|one| one.model == model) {
             let Usage { input, cached, output, cost: known, .. } = one.usage;
             let short = |tokens: u64| tokens_short(i64::try_from(tokens).unwrap_or(i64::MAX));
             let share = percent(cached, input);
             let cells = [&count(one.calls), &short(input), &share, &short(output), &cost(known, one.unpriced)];
-            row(&format!("    {}", purpose(&one.role)), cells.map(String::as_str));
+            out.push_str(&row(&format!("    {}", purpose(&one.role)), cells.map(String::as_str)));
         }
     }
 }

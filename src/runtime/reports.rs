@@ -111,7 +111,7 @@ async fn budget(context: &Context, facts: &Facts) -> String {
     budget.lines(&spent).iter().for_each(|line| out.push_str(&format!("{line}\n")));
     if out.is_empty() {
         return "No budget is set.\n\nIn config.yaml:\n\n  budget:\n    session: {soft_cost: 4, hard_cost: 5}\n    \
-                day: {hard_tokens: 20000000}\n\nSoft: you are told. Hard: no model is called any more.\n"
+                day: {hard_tokens: 20000000}\n\nSoft: you get a notice. Hard: no model is called any more.\n"
             .into();
     }
     if budget.raise != Raise::default() {

@@ -78,33 +78,3 @@ async fn a_turn_ends_between_two_steps_and_a_person_raises_the_limit() {
     assert_eq!((end, world.model.requests().len()), (TurnEnd::Limit, 4));
     assert!(notes(&seen)[0].contains("400 of 400 tokens"), "{seen:?}");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_model_of_auto_mode_is_counted_and_held() {
-    let world = World::new(
-        r#"
-scenes:
-  - when: "(?s)rm -rf"
-    steps: [{ text: APPROVE, usage: { input: 400, output: 1 } }]
-steps:
-  - { calls: [{ name: terminal, args: { command: mkdir -p made/here } }], usage: { input: 90, output: 10 } }
-fallback: { text: APPROVE, usage: { input: 90, output: 10 } }
-"#,
-    );
-    world.config("approvals:\n  mode: auto\nbudget:\n  session: {hard_tokens: 100000}\n");
-    let mut talk = world.start(None);
-    let opened = talk.until(|event| matches!(event, AgentEvent::SessionOpened { .. })).await;
-    let Some(AgentEvent::SessionOpened { session, .. }) = opened.last() else { unreachable!() };
-    let id = session.id.clone();
-    talk.say("make it").await;
-    let seen =
-        talk.until(|event| matches!(event, AgentEvent::TurnFinished(_) | AgentEvent::ApprovalRequested(_))).await;
-    let asked = world.model.requests().iter().filter(|request| request.cache_key == "approval").count() as u64;
-    talk.order(AgentCommand::Close { cleared: false }).await;
-    talk.agent.task.await.unwrap();
-    let store = hermes::store::Store::spawn(world.root.path().join("home"));
-    let calls = store.calls_of(&id).await.unwrap();
-    let of = |role: &str| calls.iter().filter(|calls| calls.role == role).map(|calls| calls.calls).sum::<u64>();
-    assert!(asked > 0, "auto mode asked nobody: {seen:?}");
-    assert_eq!(of("approval"), asked, "{calls:?}");
-}

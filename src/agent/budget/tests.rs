@@ -60,7 +60,7 @@ fn a_hard_limit_stops_and_names_its_setting_and_the_way_on() {
             none,
             day(tally(1, 2.5, 0)),
             Some(
-                "today's budget is used up: $2.50 of $2.00 (budget.day.hard_cost); it begins anew at midnight, or /budget +5 raises it",
+                "today's budget is used up: $2.50 of $2.00 (budget.day.hard_cost); it starts again at midnight, or /budget +5 raises it",
             ),
         ),
         ("day: {hard_tokens: 10}", none, day(tally(10, 0.0, 0)), Some("(budget.day.hard_tokens)")),

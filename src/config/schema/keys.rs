@@ -110,7 +110,7 @@ pub const KEYS: &[KeySpec] = &[
         "budget.session.soft_cost",
         Number(0.000_001, 1_000_000.0),
         Never,
-        "US dollars of one session from which on you are told; unset: no limit, as for all of `budget`",
+        "US dollars of one session at which you get a notice; unset: no limit, as for all of `budget`",
     ),
     key(
         "budget.session.hard_cost",
@@ -124,7 +124,7 @@ pub const KEYS: &[KeySpec] = &[
         "budget.day.soft_cost",
         Number(0.000_001, 1_000_000.0),
         Never,
-        "US dollars of a local day, over all sessions of the home, from which on you are told",
+        "US dollars of a local day, over all sessions of the home, at which you get a notice",
     ),
     key(
         "budget.day.hard_cost",

@@ -208,7 +208,6 @@ fn entry_of(entry: &Value) -> Fact {
         max_output: number("/limit/output"),
         vision: images.map(|kinds| kinds.iter().any(|kind| kind.as_str() == Some("image"))),
         reasoning: entry.get("reasoning").and_then(Value::as_bool),
-        tools: entry.get("tool_call").and_then(Value::as_bool),
         ..Fact::default()
     }
 }
