@@ -13,9 +13,7 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{
-    budget, compaction, queue, replay, rewind, sessions, stats, tabs, turn, undo,
-};
+use crate::app::session::{budget, compaction, queue, replay, rewind, sessions, stats, tabs, turn, undo};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;

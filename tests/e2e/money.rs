@@ -61,7 +61,10 @@ fn a_budget_of_a_day_holds_over_sessions_and_a_run_ends_with_3() {
     let said = home.run(&["-p", "four"]);
     let why = err(&said);
     assert!(why.contains("today's budget is used up: $0.60 of $0.50 (budget.day.hard_cost)"), "{why}");
-    assert!(why.contains("starts again at midnight") && why.contains("hermes config set budget.day.hard_cost"), "{why}");
+    assert!(
+        why.contains("starts again at midnight") && why.contains("hermes config set budget.day.hard_cost"),
+        "{why}"
+    );
     assert_eq!((said.status.code(), mock.count()), (Some(3), 2));
 }
 
