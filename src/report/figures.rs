@@ -250,7 +250,7 @@ mod tests {
             "b:two",
             "main 1 1K 80 % 50 ?",
             "Today, all sessions: 12,345 tokens · $1.50 + ?",
-            "Written to disk: 2.0 KB in the last turn,",
+            "Written to disk: 2 KB in the last turn,",
         ] {
             assert!(has(line), "no {line:?} in\n{text}");
         }

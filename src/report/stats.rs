@@ -152,7 +152,7 @@ mod tests {
         };
         let text = text(&figures);
         for line in [
-            "2026-11-01   12.0K in     300 out    $0.25  ████",
+            "2026-11-01     12K in     300 out    $0.25  ████",
             "terminal       40     7 %     12 ms     2.5 s",
             "$?",
             "/src/app",

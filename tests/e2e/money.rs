@@ -29,7 +29,7 @@ fn usage_tells_what_each_model_cost_and_a_hard_budget_stops_until_it_is_raised()
     term.wait("soft limit reached: this session used $0.60 of $0.50").wait("the budget of this session is used up");
     term.wait("budget.session.hard_cost").wait("⚠ budget used up");
     assert_eq!(mock.count(), 2, "the turn ended between two steps");
-    term.send("/usage\r").wait("By model").wait("custom:mock-model").wait("main");
+    term.send("/usage\r").wait("By model").wait("mock-model").wait("main");
     term.wait("$0.60").wait("80 %").wait("Today, all sessions: 2,040 tokens").wait("Written to disk");
     term.wait("hard $0.60, soft $0.50").wait("prices.json (1 model)").wait("the built-in table of");
     term.send("\x1b").gone("By model");

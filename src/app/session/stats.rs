@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn it_asks_for_what_it_shows_and_takes_nothing_else() {
         let mut model = ready();
-        assert_eq!(asked(&script(&mut model, "/stats 7<enter>")), [Some(7)]);
+        assert_eq!(asked(&script(&mut model, "/stats 7<ret>")), [Some(7)]);
         let figures = Figures { models: vec![("a:one".into(), Default::default())], ..Figures::default() };
         let reply = |days| Msg::Loaded(LoadReply::Stats { days, figures: Ok(Box::new(figures.clone())) });
         let now = model.now;

@@ -25,7 +25,7 @@ fn since(text: &str) -> Result<i64, String> {
     day(text).ok_or_else(|| format!("`{text}` is no day: write 2026-11-01, today or 30d"))
 }
 
-/// Ninety days in milliseconds: what is asked about beside what can go now.
+/// Ninety days in milliseconds: besides what can go now, what is older is counted.
 const OLD: i64 = 90 * 24 * 3600 * 1000;
 
 /// Prints them.
