@@ -49,7 +49,12 @@ impl FileSince {
 impl ResumeCard {
     /// In a few lines.
     pub fn text(&self, now: i64) -> String {
-        let mut stopped = format!("resumed, last used {} ago", age((now - self.last_at).max(0)));
+        let since = now.saturating_sub(self.last_at);
+        let mut stopped = if since < 60_000 {
+            "resumed, last used just now".to_owned()
+        } else {
+            format!("resumed, last used {} ago", age(since))
+        };
         if !self.prompt.is_empty() {
             stopped.push_str(&format!(" · last prompt: “{}”", self.prompt));
         }
@@ -61,7 +66,7 @@ impl ResumeCard {
         }
         let mut since = Vec::new();
         match (&self.branch_now, &self.branch_then) {
-            (Some(now), Some(then)) if then != now => since.push(format!("branch {now}, then {then}")),
+            (Some(now), Some(then)) if then != now => since.push(format!("branch {now} (was {then})")),
             (Some(now), _) => since.push(format!("branch {now}")),
             (None, _) => {}
         }
@@ -103,7 +108,7 @@ mod tests {
         let text = card.text(0);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], "plan: 1 of 3 done, next: test");
-        let since = "branch main, then fix · 2 commits since · changed on disk since: a.rs (changed), b.rs (gone)";
+        let since = "branch main (was fix) · 2 commits since · changed on disk since: a.rs (changed), b.rs (gone)";
         assert_eq!(lines[2], since);
     }
 }

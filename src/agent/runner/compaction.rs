@@ -309,9 +309,8 @@ impl Runner {
             self.notice(Level::Info, "not compacted: a summary would not be shorter than what it stands for").await;
             return false;
         }
-        let told = format!("{}; /compact show, edit or undo", summary.line());
         self.put_summary(summary).await;
-        self.notice(Level::Info, told).await;
+        self.notice(Level::Info, "/compact show, edit and undo are about this summary").await;
         true
     }
 

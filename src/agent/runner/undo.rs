@@ -89,6 +89,8 @@ impl Runner {
             names.join(", ")
         ));
         self.report("undone", None, &done).await;
+        // Whoever shows what files differ in looks again.
+        self.out.send(AgentEvent::ChangedOutside(Vec::new())).await;
         self.sync().await;
     }
 }

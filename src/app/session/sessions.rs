@@ -278,11 +278,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
             }
             ask(model, out);
         }
-        Some(Action::Replay) => {
-            if let Some(id) = browser.rows.get(browser.selected).map(|row| row.id.clone()) {
-                replay::open(model, out, id.as_str().into());
-            }
-        }
+        Some(Action::Replay) => replay_selected(model, out),
         Some(action) if keeping::act(model, out, action) => {}
         _ => {
             let Some(browser) = self::browser(model) else { return };
@@ -290,6 +286,12 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
                 typed(model);
             }
         }
+    }
+}
+
+fn replay_selected(model: &mut Model, out: &mut Vec<Effect>) {
+    if let Some(id) = browser(model).and_then(|browser| browser.rows.get(browser.selected)).map(|row| row.id.clone()) {
+        replay::open(model, out, id.as_str().into());
     }
 }
 

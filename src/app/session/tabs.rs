@@ -363,7 +363,9 @@ pub fn not_opened(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// A window was killed with these open.
-pub fn lost(model: &mut Model, kept: Vec<KeptTab>) {
+pub fn lost(model: &mut Model, mut kept: Vec<KeptTab>) {
+    // What is open again already is not lost.
+    kept.retain(|kept| !matches!(kept, KeptTab::Session(id) if model.tabs().any(|tab| tab.of.as_ref() == Some(id))));
     if kept.is_empty() {
         return;
     }

@@ -81,6 +81,8 @@ fn fork(
             Ok((row.get(0)?, row.get(1)?))
         })?;
     let name = name.unwrap_or(preview);
+    // A fork of a fork is a fork: the number tells them apart.
+    let name = name.rsplit_once(" (fork)").map_or(name.as_str(), |(base, _)| base);
     let room = crate::store::TITLE_CHARS - " (fork)".len();
     let base: String = name.chars().take(room).collect();
     let Some(named) = sanitize_title(&format!("{} (fork)", base.trim_end())) else { return Ok(None) };

@@ -27,13 +27,16 @@ pub fn draw(
         wrap_into(&mut rows, &[Span::new(line, Role::Text)], Ground::Base, &how);
     }
     let key = |action| hint::here(model, action);
-    let marks = [key(Action::Yes), key(Action::No)];
+    // Letters for yes and no say nothing about two ways to go on.
+    let is_choice = state.no.is_some();
+    let marks = [Action::Yes, Action::No].map(|answer| key(answer).filter(|_| !is_choice));
     let foot = if state.inert_until > model.now {
         "keys are ignored for a moment".to_owned()
     } else {
         let either = marks.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" or ");
         let neither = state.no.as_ref().and_then(|_| key(Action::Close));
-        let marks = Some(either).filter(|keys| !keys.is_empty());
+        let ways = [Action::Up, Action::Down].map(key).into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let marks = Some(if is_choice { ways } else { either }).filter(|keys| !keys.is_empty());
         hint::list(&[(marks, ""), (key(Action::Accept), "confirms"), (neither, "neither")])
     };
     let no = state.no.as_ref().map_or("No", |(label, _)| label);

@@ -30,7 +30,7 @@ pub fn draw(
     layout: &mut Layout,
 ) -> Option<(u16, u16)> {
     let title = match state.scope {
-        SessionScope::All => "Sessions",
+        SessionScope::All => "Sessions of all folders",
         SessionScope::Here => "Sessions of this folder",
         SessionScope::Elsewhere => "Sessions of other agents",
         SessionScope::Archived => "Archived sessions",
@@ -94,6 +94,14 @@ pub fn draw(
     caret
 }
 
+/// The summary on one line, without the title that stands above it and without marks of Markdown.
+fn about(session: &SessionRow) -> String {
+    let summary = one_line(session.summary.as_deref().unwrap_or_default()).replace("**", "");
+    let title = one_line(sessions::title_of(session));
+    let rest = summary.strip_prefix(&title).map(|rest| rest.trim_start_matches([' ', '→', '.', ':', ',']));
+    rest.filter(|rest| !rest.is_empty()).map(str::to_owned).unwrap_or(summary)
+}
+
 fn draw_session(
     model: &Model,
     paint: &mut Paint<'_>,
@@ -106,6 +114,9 @@ fn draw_session(
     let end = paint.right(first.right().saturating_sub(1), first.y, &age, paint.role(Role::Dim)).saturating_sub(1);
     let role = if chosen { Role::Strong } else { Role::Text };
     let mut x = first.x + 2;
+    if model.tabs().any(|tab| tab.of.as_ref().is_some_and(|id| id.0 == session.id)) {
+        x = paint.put(x, first.y, end.saturating_sub(x), "● ", paint.role(Role::Accent));
+    }
     if session.pinned {
         x = paint.put(x, first.y, end.saturating_sub(x), "◆ ", paint.role(Role::Accent));
     }
@@ -125,8 +136,11 @@ fn draw_session(
             paint.spans(second.x + 2, second.y, room, &snippet_spans(&near_hit(snippet, usize::from(room))));
         }
         None if session.summary.is_some() => {
-            let summary = one_line(session.summary.as_deref().unwrap_or_default());
-            paint.fit(second.x + 2, second.y, room, &summary, paint.role(Role::Dim));
+            let about = about(session);
+            // In one folder all rows would say the same.
+            let folder = session.cwd.rsplit('/').next().filter(|name| scope != SessionScope::Here && !name.is_empty());
+            let line = folder.map_or_else(|| about.clone(), |name| format!("{} · {about}", truncate_end(name, 24)));
+            paint.fit(second.x + 2, second.y, room, &line, paint.role(Role::Dim));
         }
         None => {
             let name = session.model.rsplit(['/', ':']).next().unwrap_or_default();

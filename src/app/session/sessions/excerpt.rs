@@ -27,7 +27,7 @@ pub fn of(items: &[Item], hit: Option<ItemId>, query: &str) -> (Vec<Line>, Optio
     (lines, at)
 }
 
-/// Puts what the session says in short before its lines.
+/// Puts where and when the session was held, and what it says in short, before its lines.
 pub fn with_summary(row: &SessionRow, lines: &mut Vec<Line>, hit: &mut Option<usize>) {
     let mut head: Vec<Line> = Vec::new();
     let line = |text: String, role| Line { spans: vec![Span::new(text, role)], ground: Ground::Base };
@@ -36,6 +36,12 @@ pub fn with_summary(row: &SessionRow, lines: &mut Vec<Line>, hit: &mut Option<us
     }
     if let Some(summary) = &row.summary {
         head.extend(paste::harmless(summary).lines().map(|text| line(text.to_owned(), Role::Strong)));
+    }
+    let items = if row.items > 0 { crate::text::format::plural(row.items, "item", "items") } else { String::new() };
+    let facts = [row.cwd.as_str(), row.model.as_str(), items.as_str()];
+    let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
+    if !row.cwd.is_empty() {
+        head.insert(0, line(paste::harmless(&facts.join(" · ")).into_owned(), Role::Dim));
     }
     if head.is_empty() {
         return;

@@ -15,7 +15,8 @@ use crate::protocol::{AgentCommand, Level, Opens, SessionId};
 use crate::store::{SessionChange, SessionRow, StoreJob, tags_of};
 
 /// All of it, in the order of the list.
-const DOES: [Action; 9] = [
+const DOES: [Action; 11] = [
+    Action::Accept,
     Action::Rename,
     Action::TagSession,
     Action::PinSession,
@@ -25,6 +26,7 @@ const DOES: [Action; 9] = [
     Action::DeleteSession,
     Action::RestoreSession,
     Action::ExportSession,
+    Action::Replay,
 ];
 
 /// The selected row, of a session of ours.
@@ -40,7 +42,9 @@ fn selected(model: &mut Model) -> Option<SessionRow> {
 
 /// Does it, when it is something that can be done with a session.
 pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
-    if !DOES.contains(&action) && action != Action::SessionActions {
+    // These two are keys of the browser itself.
+    let is_its = matches!(action, Action::Accept | Action::Replay);
+    if is_its || (!DOES.contains(&action) && action != Action::SessionActions) {
         return false;
     }
     if action == Action::RestoreSession {
@@ -53,7 +57,13 @@ pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
         Action::SessionActions => offer(model, &row),
         Action::Rename => field(model, "Title", row.title.unwrap_or_default(), "sets it", InputThen::TitleOf(id)),
         Action::TagSession => {
-            field(model, "Tags, with commas between", row.tags.join(", "), "sets them", InputThen::TagsOf(id));
+            field(
+                model,
+                "Tags, with commas or spaces between",
+                row.tags.join(", "),
+                "sets them",
+                InputThen::TagsOf(id),
+            );
         }
         Action::PinSession => {
             change(model, out, &id, SessionChange::Pinned(!row.pinned), |row| row.pinned = !row.pinned)
@@ -71,6 +81,8 @@ pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
 fn offer(model: &mut Model, row: &SessionRow) {
     let items = ACTIONS.iter().filter(|entry| DOES.contains(&entry.action)).map(|entry| PickItem {
         label: match entry.action {
+            Action::Accept => "Resume it".to_owned(),
+            Action::Replay => "Replay it on a time line".to_owned(),
             Action::ForkSession => "Fork it into a new session".to_owned(),
             Action::SelectedTree => "The tree of its forks".to_owned(),
             Action::ExportSession => "Export it as Markdown".to_owned(),
@@ -94,8 +106,11 @@ fn offer(model: &mut Model, row: &SessionRow) {
 
 /// One of them was chosen.
 pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
-    if let Some(action) = Action::from_name(value) {
-        act(model, out, action);
+    match Action::from_name(value) {
+        Some(Action::Accept) => super::accept(model, out),
+        Some(Action::Replay) => super::replay_selected(model, out),
+        Some(action) => drop(act(model, out, action)),
+        None => {}
     }
 }
 
@@ -164,7 +179,7 @@ fn goes(model: &mut Model, out: &mut Vec<Effect>, id: &SessionId, change: Sessio
 fn fork(model: &mut Model, out: &mut Vec<Effect>, row: &SessionRow) {
     let id = SessionId(row.id.clone());
     let Some(hit) = row.hit else { return forked(model, out, Opens::Fork(id)) };
-    let text = "The search found an entry in the middle of it. The copy may end there, with the turn of that entry.";
+    let text = "The search found an entry in the middle of it. The copy may end there.";
     let mut confirm = Confirm::new("Fork", text, "Up to what was found", ConfirmThen::ForkAt(id.clone(), hit));
     confirm.no = Some(("All of it".into(), ConfirmThen::ForkOf(id)));
     model.tab.modals.push(Modal::Confirm(confirm));
@@ -218,7 +233,15 @@ fn restore(model: &mut Model, out: &mut Vec<Effect>) {
         return model.notices.add(model.now, Level::Info, "restored from the trash");
     }
     match browser(model).and_then(|browser| browser.undo.take()) {
-        Some((session, change)) => out.push(Effect::Store(StoreJob::ChangeSession { session, change })),
+        Some((session, change)) => {
+            let text = match change {
+                SessionChange::Trashed(_) => "restored from the trash",
+                SessionChange::Archived(true) => "archived again",
+                _ => "back from the archive",
+            };
+            out.push(Effect::Store(StoreJob::ChangeSession { session, change }));
+            model.notices.add(model.now, Level::Info, text);
+        }
         None => model.notices.add(model.now, Level::Info, "nothing to restore: select a session in the trash"),
     }
 }
