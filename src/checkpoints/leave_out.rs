@@ -30,6 +30,8 @@ const NEVER: &[&str] = &[
 ];
 /// The file that marks a folder as a cache (bford.info/cachedir).
 const CACHE_TAG: &str = "CACHEDIR.TAG";
+/// What such a file begins with; another one of that name marks nothing.
+const SIGNATURE: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 /// Lists of what git ignores are read up to here.
 const LIST_MOST: u64 = 256 * 1024;
 
@@ -50,7 +52,7 @@ impl LeaveOut {
 
     /// Whether a folder is left out with all that is in it.
     pub(super) fn folder(&self, path: &Path) -> bool {
-        self.named(path) || self.root.join(path).join(CACHE_TAG).is_file()
+        self.named(path) || is_tag(&self.root.join(path).join(CACHE_TAG))
     }
 
     fn named(&self, path: &Path) -> bool {
@@ -93,6 +95,15 @@ impl LeaveOut {
     }
 }
 
+fn is_tag(path: &Path) -> bool {
+    use std::io::Read;
+    let mut start = [0; SIGNATURE.len()];
+    // Most folders have none: nothing is opened for these.
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+        && start == SIGNATURE
+}
+
 fn path_in<'a>(folder: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(folder).unwrap_or(path)
 }
@@ -110,7 +121,8 @@ mod tests {
         };
         write(".gitignore", "*.log\n/data/\n.env\n");
         write("deep/.gitignore", "!keep.log\n");
-        write("made/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+        write("made/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n# made by a test\n");
+        write("notes/CACHEDIR.TAG", "where the cache is");
         let mut rules = LeaveOut::new(dir.path(), &[dir.path().join("home/.hermes")]);
         rules.read(Path::new(""));
         rules.read(Path::new("deep"));
@@ -127,7 +139,7 @@ mod tests {
             assert_eq!(rules.ignored(Path::new(path), is_folder), ignored, "{path}");
         }
         for (path, out) in
-            [("src", false), (".git", true), ("a/node_modules", true), ("made", true), ("home/.hermes", true)]
+            [("src", false), ("notes", false), (".git", true), ("a/node_modules", true), ("made", true), ("home/.hermes", true)]
         {
             assert_eq!(rules.folder(Path::new(path)), out, "{path}");
         }

@@ -2,6 +2,7 @@
 
 use crate::fs::remove;
 use crate::fs::write_atomic;
+use crate::protocol::SessionId;
 use crate::store::{Blobs, FileChange, FileState};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,8 +70,15 @@ impl Named {
 
     /// A checkpoint of what a workspace holds.
     pub fn new(name: &str, session: Option<&str>, item: i64, workspace: &super::Workspace) -> Self {
-        let (files, rest) = workspace.snapshot();
-        let folders = workspace.left_out().into_iter().map(|path| (path, "is left out"));
+        let (mut files, rest) = workspace.snapshot();
+        let mut left_out: BTreeMap<PathBuf, String> =
+            workspace.left_out().into_iter().map(|path| (path, "is left out".to_owned())).collect();
+        left_out.extend(rest.into_iter().map(|(path, why)| (path, why.to_owned())));
+        for path in files.keys().filter_map(|path| unwritable(path)).map(Path::to_owned).collect::<BTreeSet<_>>() {
+            left_out.insert(path, "has a name that is not UTF-8".to_owned());
+        }
+        files.retain(|path, _| path.to_str().is_some());
+        let readable = |path: PathBuf| PathBuf::from(path.to_string_lossy().into_owned());
         Self {
             version: VERSION,
             name: name.to_owned(),
@@ -78,25 +86,29 @@ impl Named {
             at: chrono::Utc::now().timestamp_millis(),
             root: workspace.root().to_owned(),
             item,
-            files: files.into_iter().filter(|(path, _)| path.to_str().is_some()).collect(),
-            left_out: rest
-                .into_iter()
-                .chain(folders)
-                .filter(|(path, _)| path.to_str().is_some())
-                .map(|(path, why)| (path, why.to_owned()))
-                .collect(),
+            files,
+            left_out: left_out.into_iter().map(|(path, why)| (readable(path), why)).collect(),
         }
     }
 
-    /// What changed since: as changes whose undoing leads back to it. What is not saved of then or of now is left alone, and
-    /// named.
+    /// What changed since: as changes whose undoing leads back to it. What is not saved of then or of now is left alone with
+    /// all that is in it, and named.
     pub fn changes(&self, workspace: &super::Workspace) -> (Vec<FileChange>, Vec<String>) {
         let (now, rest) = workspace.snapshot();
-        let unsaved: BTreeSet<&PathBuf> = self.left_out.keys().chain(rest.iter().map(|(path, _)| path)).collect();
+        let left_out = workspace.left_out();
+        let unsaved: BTreeSet<&Path> = self
+            .left_out
+            .keys()
+            .chain(rest.iter().map(|(path, _)| path))
+            .chain(&left_out)
+            .map(PathBuf::as_path)
+            .chain(now.keys().filter_map(|path| unwritable(path)))
+            .collect();
         let paths: BTreeSet<&PathBuf> = self.files.keys().chain(now.keys()).collect();
         let nothing = FileState::default();
         let at = chrono::Utc::now().timestamp_millis();
-        let differs = |path: &&&PathBuf| self.files.get(**path) != now.get(**path) && !unsaved.contains(**path);
+        let is_saved = |path: &Path| !path.ancestors().any(|folder| unsaved.contains(folder));
+        let differs = |path: &&&PathBuf| self.files.get(**path) != now.get(**path) && is_saved(path);
         let change = |path: &PathBuf| FileChange {
             turn: 0,
             at,
@@ -109,8 +121,14 @@ impl Named {
             command: None,
         };
         let changes = paths.iter().filter(differs).map(|path| change(path)).collect();
-        (changes, unsaved.iter().map(|path| path.display().to_string()).collect())
+        let unsaved: BTreeSet<String> = unsaved.iter().map(|path| path.display().to_string()).collect();
+        (changes, unsaved.into_iter().collect())
     }
+}
+
+/// The part of a path up to the first name that can't be written down as text; `None`: all of it can.
+fn unwritable(path: &Path) -> Option<&Path> {
+    path.to_str().is_none().then(|| path.ancestors().take_while(|part| part.to_str().is_none()).last()).flatten()
 }
 
 impl Shelf {
@@ -126,10 +144,10 @@ impl Shelf {
                 && !text.starts_with('.')
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
         };
-        if !plain(name) || !plain(session) {
+        if !plain(name) {
             return Err(NamedError::Name(name.to_owned()));
         }
-        Ok(self.folder.join(session).join(format!("{name}.json")))
+        Ok(self.folder.join(SessionId::from(session).file_name()).join(format!("{name}.json")))
     }
 
     /// Keeps it. A name is given once in a session.

@@ -196,14 +196,16 @@ impl State {
 
     fn look_at_all(&mut self, rules: &mut LeaveOut, ours: Own<'_>) {
         let known: Vec<PathBuf> = self.tree.keys().cloned().collect();
-        for path in &known {
+        let is_gone = |path: &&PathBuf| self.root.join(path).symlink_metadata().is_err();
+        let gone: Vec<PathBuf> = self.left_out.iter().filter(is_gone).cloned().collect();
+        for path in known.iter().chain(&gone) {
             self.look(path, rules, ours);
         }
         let folders = known.iter().filter(|path| self.tree.get(*path).is_some_and(Entry::is_folder)).cloned();
         for folder in std::iter::once(PathBuf::new()).chain(folders).collect::<Vec<_>>() {
             for name in names(&self.root.join(&folder)) {
                 let path = folder.join(name);
-                if !self.tree.contains_key(&path) {
+                if !self.tree.contains_key(&path) && !self.left_out.contains(&path) {
                     self.look(&path, rules, ours);
                 }
             }
@@ -212,7 +214,7 @@ impl State {
 
     /// Looks at one path, and at all that is in a folder that is new.
     fn look(&mut self, path: &Path, rules: &mut LeaveOut, ours: Own<'_>) {
-        if rules.below(path) {
+        if rules.below(path) || path.ancestors().skip(1).any(|folder| self.left_out.contains(folder)) {
             return;
         }
         if path.file_name().is_some_and(|name| name == ".gitignore") {
@@ -230,12 +232,17 @@ impl State {
         };
         let was_folder = known.as_ref().is_some_and(Entry::is_folder);
         let Some(mut now) = now else { return self.gone(path, ours) };
+        if self.left_out.contains(path) {
+            // What was there is not known: nothing of it may be taken for new.
+            return self.leave_out(path);
+        }
         let ignored = known.is_none() && rules.ignored(path, now.is_folder());
         if now.is_folder() && rules.folder(path) || ignored && self.ignored >= MOST_IGNORED {
             return self.leave_out(path);
         }
         self.ignored += usize::from(ignored);
         if was_folder && !now.is_folder() {
+            self.left_out_gone(path);
             self.gone_below(path, ours);
         }
         now.seen = known.as_ref().map_or(self.begun, |known| known.seen);
@@ -265,9 +272,17 @@ impl State {
     }
 
     fn leave_out(&mut self, path: &Path) {
-        if self.left_out.insert(path.to_owned()) {
-            let gap = format!("{} is left out: what programs make there is not saved", path.display());
-            self.gap(&gap);
+        self.left_out.insert(path.to_owned());
+        let gap = format!("{} is left out: what programs make there is not saved", path.display());
+        self.gap(&gap);
+    }
+
+    /// What was left out is gone with the path, or below it.
+    fn left_out_gone(&mut self, path: &Path) {
+        let below = self.left_out.range(path.to_owned()..).take_while(|below| below.starts_with(path));
+        for gone in below.cloned().collect::<Vec<_>>() {
+            self.left_out.remove(&gone);
+            self.gap(&format!("{} was removed: it is left out, and was not saved", gone.display()));
         }
     }
 
@@ -286,7 +301,7 @@ impl State {
     }
 
     fn gone(&mut self, path: &Path, ours: Own<'_>) {
-        self.left_out.remove(path);
+        self.left_out_gone(path);
         if self.tree.get(path).is_some_and(Entry::is_folder) {
             self.gone_below(path, ours);
         }

@@ -229,6 +229,40 @@ fn what_is_left_out_too_large_or_git_s_own_is_named() {
 }
 
 #[test]
+fn the_removal_of_what_was_left_out_is_named_and_nothing_of_it_becomes_new() {
+    for watched in [true, false] {
+        let place = Place::new();
+        for name in ["node_modules/x", "deep/target/x", "cache/data", "a"] {
+            place.write(name, "one");
+        }
+        place.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+        let workspace = place.ready();
+        if !watched {
+            lock(&workspace.state).watch = None;
+        }
+        let mark = workspace.begin(None).unwrap();
+        place.write("a", "two");
+        for name in ["node_modules", "deep"] {
+            fs::remove_dir_all(place.root.join(name)).unwrap();
+        }
+        let recorded = mark.end();
+        assert_eq!(place.told(&recorded), ["a: one 644 => two 644", "deep: folder 755 => nothing"]);
+        assert_eq!(
+            recorded.gaps,
+            [
+                "deep/target was removed: it is left out, and was not saved",
+                "node_modules was removed: it is left out, and was not saved",
+            ]
+        );
+        // Without its mark the folder holds what nobody looked at: an undo of this command must not remove it.
+        let mark = workspace.begin(None).unwrap();
+        fs::remove_file(place.root.join("cache/CACHEDIR.TAG")).unwrap();
+        set_mode(&place.root.join("cache"), 0o700);
+        assert_eq!(place.told(&mark.end()), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn before_the_baseline_is_ready_a_command_says_what_is_not_known() {
     let place = Place::new();
     place.write("a", "one");
@@ -311,8 +345,7 @@ fn a_named_checkpoint_leads_back_and_is_held_and_forgotten() {
     place.write("gone", "old");
     place.write("large", &"x".repeat(crate::store::LARGEST as usize + 1));
     let workspace = place.ready();
-    let home = place.settings.ours[0].clone();
-    let shelf = Shelf::new(&home);
+    let shelf = Shelf::new(&place.settings.ours[0]);
     let named = Named::new("before", None, 0, &workspace);
     shelf.add(&named).unwrap();
     assert!(matches!(shelf.add(&named), Err(NamedError::Exists(_))));
@@ -339,4 +372,40 @@ fn a_named_checkpoint_leads_back_and_is_held_and_forgotten() {
     assert!(shelf.find("before", Path::new("/elsewhere")).is_err(), "it is of another folder");
     shelf.remove(&found).unwrap();
     assert!(shelf.list().is_empty());
+}
+
+#[test]
+fn the_way_back_to_a_named_checkpoint_leaves_alone_what_it_never_looked_at() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let odd = |name: &[u8]| place.root.join(std::ffi::OsStr::from_bytes(name));
+    place.write("a", "one");
+    place.write("kept/a", "one");
+    place.write("cache/data", "one");
+    place.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    fs::write(odd(b"caf\xe9.txt"), "one").unwrap();
+    fs::create_dir(odd(b"d\xe9")).unwrap();
+    fs::write(odd(b"d\xe9/in"), "one").unwrap();
+    let workspace = place.ready();
+    let named = Named::new("before", None, 0, &workspace);
+    let left_out: Vec<String> = named.left_out.iter().map(|(path, why)| format!("{} {why}", path.display())).collect();
+    assert_eq!(
+        left_out,
+        [
+            "cache is left out",
+            "caf\u{fffd}.txt has a name that is not UTF-8",
+            "d\u{fffd} has a name that is not UTF-8"
+        ]
+    );
+    Shelf::new(&place.settings.ours[0]).add(&named).unwrap();
+    drop(workspace);
+    // What was left out as a whole is looked at by the next baseline, and the other way round.
+    fs::remove_file(place.root.join("cache/CACHEDIR.TAG")).unwrap();
+    place.write("kept/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
+    place.write("kept/a", "two");
+    place.write("a", "two");
+    let (changes, unsaved) = named.changes(&place.ready());
+    let told: Vec<_> = changes.iter().map(|change| change.path.strip_prefix(&place.root).unwrap()).collect();
+    assert_eq!(told, [Path::new("a")]);
+    assert_eq!(unsaved, ["cache", "caf\u{fffd}.txt", "d\u{fffd}", "kept"]);
 }
