@@ -56,11 +56,13 @@ pub(super) struct Builder<'s> {
     items: Vec<Item>,
     turn: u32,
     at: i64,
-    /// Calls without a result, by the agent's id.
-    open: HashMap<String, Open>,
-    /// Their ids in the order of the calls, and all ids that were given.
-    order: Vec<String>,
+    /// Calls without a result, by their number: the id here, and what awaits the result.
+    open: BTreeMap<u64, (String, Open)>,
+    /// Their numbers by the agent's id.
+    waiting: HashMap<String, Vec<u64>>,
+    /// All ids that were given, and the last number that told one apart.
     used: HashSet<String>,
+    told_apart: usize,
     /// The entry that the agent's message of this id became.
     steps: HashMap<String, usize>,
     left_out: BTreeMap<String, u64>,
@@ -74,9 +76,10 @@ impl<'s> Builder<'s> {
             items: Vec::new(),
             turn: 0,
             at: started_at,
-            open: HashMap::new(),
-            order: Vec::new(),
+            open: BTreeMap::new(),
+            waiting: HashMap::new(),
             used: HashSet::new(),
+            told_apart: 0,
             steps: HashMap::new(),
             left_out: BTreeMap::new(),
             as_text: 0,
@@ -174,12 +177,14 @@ impl<'s> Builder<'s> {
     /// A call of an answer: one of ours where the tool is the same, else text.
     pub fn call(&mut self, at: Option<i64>, key: Option<&str>, model: &str, call: &Call<'_>) {
         // The same call twice is one; an id that had its result is given anew: ids are told apart in the whole session.
-        if self.open.contains_key(call.id) {
+        if !call.id.is_empty() && self.waiting.contains_key(call.id) {
             return self.leave_out("a call that was repeated");
         }
         let mut id = call.id.to_owned();
         while id.is_empty() || self.used.contains(&id) {
-            id = format!("{}_{}", call.id, self.used.len() + 1);
+            // It never goes back: a transcript that took the next names itself is passed once.
+            self.told_apart = self.told_apart.max(self.used.len()) + 1;
+            id = format!("{}_{}", call.id, self.told_apart);
         }
         let step = self.step(at, key, model);
         let open = match calls::ours(call.name, &call.args) {
@@ -205,21 +210,23 @@ impl<'s> Builder<'s> {
                 Open::Text { at: step, name }
             }
         };
-        self.order.push(id.clone());
+        // As many ids as calls.
+        let number = self.used.len() as u64;
         self.used.insert(id.clone());
-        self.open.insert(id, open);
+        self.open.insert(number, (id, open));
+        self.waiting.entry(call.id.to_owned()).or_default().push(number);
     }
 
     /// The result of a call.
     pub fn result(&mut self, at: Option<i64>, id: &str, answer: Answer) {
-        let again = format!("{id}_");
-        let known = self.order.iter().rposition(|known| known == id || known.starts_with(&again));
-        let Some(known) = known.map(|known| self.order.remove(known)) else {
-            return self.leave_out("a result without a call");
-        };
+        let Some(mut numbers) = self.waiting.remove(id) else { return self.leave_out("a result without a call") };
+        let call = numbers.pop().and_then(|number| self.open.remove(&number));
+        if !numbers.is_empty() {
+            self.waiting.insert(id.to_owned(), numbers);
+        }
         let text = self.clean(&bounded(&answer.text, RESULT));
-        match self.open.remove(&known) {
-            Some(Open::Call { name, target }) => {
+        match call {
+            Some((known, Open::Call { name, target })) => {
                 let failed = answer.failed || answer.exit_code.is_some_and(|code| code != 0);
                 let summary = answer.exit_code.filter(|code| *code != 0).map(|code| format!("exit {code}"));
                 let view = ToolView {
@@ -234,7 +241,7 @@ impl<'s> Builder<'s> {
                 let body = ToolBody { call_id, name, content, outcome, images, view, ..ToolBody::default() };
                 self.push(at, Body::Tool(body));
             }
-            Some(Open::Text { at: step, name }) => {
+            Some((_, Open::Text { at: step, name })) => {
                 let word = if answer.failed { "failed" } else { "returned" };
                 let line = format!("{name} {word}:\n{}", bounded(text.trim_end(), TEXT_RESULT));
                 if let Some(body) = self.assistant(step) {
@@ -247,8 +254,9 @@ impl<'s> Builder<'s> {
 
     /// Calls that will get no result any more say so.
     fn close(&mut self) {
-        for id in std::mem::take(&mut self.order) {
-            let Some(Open::Call { name, target }) = self.open.remove(&id) else { continue };
+        self.waiting.clear();
+        for (id, open) in std::mem::take(&mut self.open).into_values() {
+            let Open::Call { name, target } = open else { continue };
             let view = ToolView { target, ..ToolView::default() };
             let content = crate::store::INTERRUPTED_RESULT.to_owned();
             let body =
@@ -288,7 +296,7 @@ impl<'s> Builder<'s> {
         self.leave_out_many("entries that were rewound", (before - self.items.len()) as u64);
         self.turn = turn.max(1) - 1;
         self.open.clear();
-        self.order.clear();
+        self.waiting.clear();
         self.steps.clear();
     }
 
