@@ -29,6 +29,9 @@ use build::Builder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Characters of an id.
+const ID: usize = 120;
+
 /// The agents whose sessions can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
@@ -73,9 +76,21 @@ impl Agent {
 
     /// The id that a session of it has here. Those of Python Hermes are made as ours are, and stay.
     pub fn our_id(self, id: &str) -> String {
-        let id: String = id.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(120).collect();
+        let id = plain_id(id);
         if self == Self::HermesPy { id } else { format!("{}-{id}", self.word()) }
     }
+}
+
+/// The id of a stranger's session as one of ours: letters, digits, dots, dashes and underscores. What else it had, or was
+/// longer, is told apart by a hash. Empty for an empty one.
+pub fn plain_id(id: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
+    let plain: String = id.chars().filter(is_plain).take(ID).collect();
+    if plain == id {
+        return plain;
+    }
+    let hash = &crate::store::hash(id.as_bytes())[..8];
+    if plain.is_empty() { hash.to_owned() } else { format!("{plain}-{hash}") }
 }
 
 /// Where a session lies.

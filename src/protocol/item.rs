@@ -20,6 +20,22 @@ impl fmt::Display for SessionId {
     }
 }
 
+impl SessionId {
+    /// A name of a file that stands for it: sessions that were taken in from elsewhere may have any id. Everything but letters,
+    /// digits, `-` and `_` is written as `%` and two digits.
+    pub fn file_name(&self) -> String {
+        let mut name = String::with_capacity(self.0.len());
+        for byte in self.0.bytes() {
+            if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
+                name.push(char::from(byte));
+            } else {
+                name.push_str(&format!("%{byte:02x}"));
+            }
+        }
+        name
+    }
+}
+
 impl From<&str> for SessionId {
     fn from(id: &str) -> Self {
         Self(id.to_owned())

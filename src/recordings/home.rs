@@ -2,6 +2,7 @@
 
 use super::Head;
 use crate::fs::remove;
+use crate::protocol::SessionId;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,26 +24,12 @@ pub struct Used {
 /// The folder of a session's recordings. Sessions that were taken in from elsewhere may have any name.
 #[must_use]
 pub fn folder(home: &Path, session: &str) -> PathBuf {
-    home.join(FOLDER).join(plain(session))
-}
-
-/// A name that is one of a file, whatever it is made of.
-fn plain(name: &str) -> String {
-    let mut plain = String::with_capacity(name.len());
-    for (at, byte) in name.bytes().enumerate() {
-        let is_plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || byte == b'.' && at > 0;
-        if is_plain {
-            plain.push(char::from(byte));
-        } else {
-            plain.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    plain
+    home.join(FOLDER).join(SessionId::from(session).file_name())
 }
 
 /// How the names of a terminal's files begin.
 pub(super) fn stem(head: &Head) -> String {
-    format!("{:013}-{}.", head.started_at, plain(&head.id))
+    format!("{:013}-{}.", head.started_at, SessionId::from(head.id.as_str()).file_name())
 }
 
 /// The name of a terminal's file by its number. In the order of their names they are in that of time.

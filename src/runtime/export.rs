@@ -16,7 +16,7 @@ pub async fn export(argument: &str, paths: &Paths, facts: &Facts) -> String {
 
 /// The same of any session.
 pub async fn export_of(session: &SessionId, argument: &str, paths: &Paths, facts: &Facts) -> String {
-    let (format, path) = target(argument, &session.0, &paths.exports(), &facts.cwd);
+    let (format, path) = target(argument, session, &paths.exports(), &facts.cwd);
     let text = match crate::report::sessions::export_text(&facts.store, session, &format).await {
         Ok(text) => text,
         Err(error) => return format!("{error}"),
@@ -34,7 +34,7 @@ pub async fn export_of(session: &SessionId, argument: &str, paths: &Paths, facts
 }
 
 /// Format and file of an export.
-fn target(argument: &str, session: &str, exports: &Path, cwd: &Path) -> (String, PathBuf) {
+fn target(argument: &str, session: &SessionId, exports: &Path, cwd: &Path) -> (String, PathBuf) {
     let argument = argument.trim();
     match Path::new(argument).extension().and_then(|ending| ending.to_str()) {
         Some(ending) => (ending.to_owned(), cwd.join(crate::config::paths::expand_home(argument))),
@@ -43,7 +43,7 @@ fn target(argument: &str, session: &str, exports: &Path, cwd: &Path) -> (String,
         }
         None => {
             let format = if argument.is_empty() { "md" } else { argument };
-            (format.to_owned(), exports.join(format!("hermes-{session}.{format}")))
+            (format.to_owned(), exports.join(format!("hermes-{}.{format}", session.file_name())))
         }
     }
 }
@@ -79,8 +79,12 @@ mod tests {
             ("out/talk", "md", "/work/out/talk.md"),
             ("/data/talk.md", "md", "/data/talk.md"),
         ] {
-            assert_eq!(target(argument, "s1", exports, cwd), (format.to_owned(), path.into()), "{argument}");
+            let target = target(argument, &"s1".into(), exports, cwd);
+            assert_eq!(target, (format.to_owned(), path.into()), "{argument}");
         }
+        // Whatever a session is called, its own file stays in our folder.
+        let (_, path) = target("", &"/../../../notes".into(), exports, cwd);
+        assert_eq!(path, exports.join("hermes-%2f%2e%2e%2f%2e%2e%2f%2e%2e%2fnotes.md"));
     }
 
     #[test]

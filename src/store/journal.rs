@@ -56,9 +56,9 @@ fn path(home: &Path, session: &SessionId) -> PathBuf {
     home.join(FOLDER).join(name(session))
 }
 
-/// Everything but letters, digits, `-` and `_` is written as `%` and two digits.
+/// The file's name. A long one ends in a hash.
 pub(super) fn name(session: &SessionId) -> String {
-    let mut name = plain_name(session);
+    let mut name = session.file_name();
     if name.len() > NAME {
         name.truncate(NAME - 33);
         // Half an escape at the cut means nothing to anybody.
@@ -66,18 +66,6 @@ pub(super) fn name(session: &SessionId) -> String {
         name.push_str(&super::hash(session.0.as_bytes())[..32]);
     }
     name.push_str(ENDING);
-    name
-}
-
-fn plain_name(session: &SessionId) -> String {
-    let mut name = String::new();
-    for byte in session.0.bytes() {
-        if byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_' {
-            name.push(char::from(byte));
-        } else {
-            name.push_str(&format!("%{byte:02x}"));
-        }
-    }
     name
 }
 

@@ -6,7 +6,7 @@ use crate::agent::turn::Input;
 use crate::checkpoints::{self, Workspace};
 use crate::llm::Delta;
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, ItemId, Outcome, ToolBody, ToolCall, ToolView};
+use crate::protocol::{AgentEvent, ItemId, Outcome, SessionId, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
 use crate::tools::file::history::FileHistory;
 use crate::tools::file::restore_target::RestoreTarget;
@@ -218,7 +218,7 @@ impl Deps {
             cancel: CancellationToken::new(),
             history: None,
             sessions: Some(self.store.clone()),
-            spill: self.paths.spill().join(task),
+            spill: self.paths.spill().join(SessionId::from(task).file_name()),
             room: Default::default(),
         }
     }

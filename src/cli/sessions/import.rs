@@ -1,6 +1,7 @@
 //! Sessions from JSONL files: one item a line, one session a file.
 
 use super::elsewhere;
+use crate::elsewhere::plain_id;
 use crate::protocol::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
 use crate::store::{Imported, Incoming, NewSession, Store};
 use serde_json::{Value, json};
@@ -128,7 +129,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
                 continue;
             }
         };
-        if let Some(id) = row["session_id"].as_str().map(clean_id).filter(|id| !id.is_empty()) {
+        if let Some(id) = row["session_id"].as_str().map(|id| plain_id(id.trim())).filter(|id| !id.is_empty()) {
             if parsed.session.is_empty() {
                 parsed.session = id;
             } else if parsed.session != id {
@@ -152,7 +153,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
         return Err(parsed.why.unwrap_or_else(|| "contains no items".to_owned()));
     }
     if parsed.session.is_empty() {
-        parsed.session = clean_id(name);
+        parsed.session = plain_id(name.trim());
     }
     if parsed.session.is_empty() {
         return Err("has no session_id".to_owned());
@@ -169,11 +170,6 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
 fn skip(parsed: &mut Parsed, number: usize, why: &str) {
     parsed.skipped += 1;
     parsed.why.get_or_insert_with(|| format!("line {}: {why}", number + 1));
-}
-
-/// An id that is one printable word of bounded length.
-fn clean_id(id: &str) -> String {
-    id.trim().chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 /// What a line says; `None` for lines that are no item of ours.

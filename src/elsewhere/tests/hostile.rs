@@ -1,6 +1,7 @@
 //! Files that are not what they seem: nothing waits, panics, or keeps the others out.
 
 use super::*;
+use crate::elsewhere::build::{Answer, Call};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
@@ -99,6 +100,69 @@ fn answered(items: &[Item]) {
         }
     }
     assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn ids_of_calls_that_look_like_ours_hang_nothing_and_get_their_own_results() {
+    let secrets = Secrets::default();
+    let mut builder = Builder::new(&secrets, 0);
+    let call = |builder: &mut Builder<'_>, id: &str, path: &str| {
+        let args = json!({"path": path});
+        builder.call(None, None, "", &Call { id, name: "read", args });
+    };
+    let result = |builder: &mut Builder<'_>, id: &str, text: &str| {
+        builder.result(None, id, Answer { text: text.to_owned(), ..Answer::default() });
+    };
+    builder.user(None, "one", Vec::new());
+    // The name that `a` would get the second time is taken already.
+    for id in ["a_4", "a", "call_1", "call_1_x"] {
+        call(&mut builder, id, id);
+    }
+    // One id begins as the other does.
+    result(&mut builder, "call_1", "of call_1");
+    result(&mut builder, "call_1_x", "of call_1_x");
+    builder.user(None, "two", Vec::new());
+    for id in ["a", "a", ""] {
+        call(&mut builder, id, "again");
+    }
+    result(&mut builder, "", "of no id");
+    result(&mut builder, "a", "of a");
+    let found = Found::new(Agent::Pi, "x".to_owned(), Place::File("/x".into()));
+    let conversation = builder.finish(&found).expect("reads");
+    answered(&conversation.items);
+    let results = conversation.items.iter().filter_map(|item| match &item.body {
+        Body::Tool(body) => Some((body.view.target.as_str(), body.content.lines().next().unwrap_or_default())),
+        _ => None,
+    });
+    let stopped = crate::store::INTERRUPTED_RESULT.lines().next().unwrap_or_default();
+    assert_eq!(
+        results.collect::<Vec<_>>(),
+        [
+            ("call_1", "of call_1"),
+            ("call_1_x", "of call_1_x"),
+            ("a_4", stopped),
+            ("a", stopped),
+            ("again", "of no id"),
+            ("again", "of a"),
+        ]
+    );
+    assert_eq!(conversation.left_out, BTreeMap::from([("a call that was repeated".to_owned(), 1)]));
+}
+
+#[test]
+fn ids_of_sessions_become_plain_names() {
+    for (id, plain) in [
+        ("01a216c6-2b67", "01a216c6-2b67"),
+        ("20260101_120000_abc", "20260101_120000_abc"),
+        ("", ""),
+        ("/../../../notes", "......notes-2e0d5e6d"),
+        ("é", "4a99557e"),
+    ] {
+        assert_eq!(plain_id(id), plain);
+    }
+    assert_ne!(plain_id("a/b"), plain_id("a b"));
+    assert_eq!(plain_id(&"x".repeat(500)).len(), 129);
+    assert_eq!(Agent::Pi.our_id("a/b"), format!("pi-{}", plain_id("a/b")));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn put(mut file: &File, bytes: &[u8]) -> std::io::Result<()> {
 
 /// The file of lines of a session.
 pub(super) fn path(home: &Path, session: &SessionId) -> PathBuf {
-    home.join(FOLDER).join(format!("{}{ENDING}", super::plain_name(session)))
+    home.join(FOLDER).join(format!("{}{ENDING}", session.file_name()))
 }
 
 /// Moves all lines into the database; what it refuses stays. Returns the items moved.
