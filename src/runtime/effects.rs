@@ -3,6 +3,7 @@
 use super::browser_login::BrowserLogin;
 use super::open_tabs::OpenTabs;
 use super::paths::Paths;
+use super::typed::Typed;
 use super::{Context, Workers, editor, loads};
 use crate::app::effect::{AccountOrder, LoadRequest, ServerOrder};
 use crate::app::input::vi::Caret;
@@ -72,15 +73,17 @@ impl EffectRunner {
         // It holds what a person typed: a handful of entries, never a stream.
         let (jobs, mut work) = mpsc::unbounded_channel();
         let (store, answers) = (services.store.clone(), replies.clone());
+        let masks = context.loaded.config.security.redact_secrets.then(|| context.elsewhere.secrets.clone());
+        let mut typed = Typed::new(masks);
         let job_pump = tokio::spawn(async move {
             let opened = store.opened().await;
             let _ = answers
                 .send(Msg::Store(crate::store::StoreReply::Opened { path: opened.path, warning: opened.warning }))
                 .await;
             while let Some(job) = work.recv().await {
-                let reply = store.job(job).await;
+                let reply = store.job(typed.masked(job)).await;
                 if let Some(reply) = reply
-                    && answers.send(Msg::Store(reply)).await.is_err()
+                    && answers.send(Msg::Store(typed.as_typed(reply))).await.is_err()
                 {
                     break;
                 }

@@ -24,6 +24,7 @@ mod servers;
 mod talk;
 mod toolsets;
 mod trim;
+mod typed;
 mod worktrees;
 
 use crate::app::approvals::seen;

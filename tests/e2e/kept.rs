@@ -3,7 +3,7 @@
 use super::doors::soon;
 use crate::harness::home::{err, out};
 use crate::harness::mock::call;
-use crate::harness::{Home, Mock, Step};
+use crate::harness::{Home, Mock, Step, Term, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -81,5 +81,28 @@ fn a_secret_that_calls_touched_is_in_nothing_that_is_kept_or_exported() {
     assert!(kept.iter().any(|(name, _)| name.contains("state.db")), "the store was looked at");
     for (name, bytes) in &kept {
         assert_eq!(holds(bytes), None, "{name}: {}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn a_secret_that_was_typed_is_in_no_history_queue_or_draft() {
+    let slow = Step::Slow("a slow answer ".repeat(400), std::time::Duration::from_millis(20));
+    let home = Home::with(&Mock::start(vec![slow]), "");
+    fs::write(home.project().join(".env"), format!("SERVICE_TOKEN={PASSWORD}\n")).unwrap();
+    let mut term = Term::start(&home, &[]);
+    term.wait("❯");
+    term.send(&format!("the first prompt uses {PASSWORD}\r")).wait("a slow answer");
+    term.send(&format!("the second prompt uses {PASSWORD}\r")).wait("queued");
+    term.send(&format!("half a draft uses {TOKEN} {PASSWORD}"));
+    let all = || files(&home.hermes()).into_iter().filter_map(|file| Some((fs::read(&file).ok()?, file)));
+    let kept = |text: &str| all().any(|(bytes, _)| bytes.windows(text.len()).any(|part| part == text.as_bytes()));
+    for text in ["first prompt", "second prompt", "half a draft"] {
+        until("it is on the disk", || kept(text));
+    }
+    // The screen has what was typed.
+    term.wait(PASSWORD);
+    term.kill();
+    for (bytes, file) in all() {
+        assert_eq!(holds(&bytes), None, "{}", file.display());
     }
 }
