@@ -138,9 +138,14 @@ mod tests {
         ] {
             assert_eq!(rules.ignored(Path::new(path), is_folder), ignored, "{path}");
         }
-        for (path, out) in
-            [("src", false), ("notes", false), (".git", true), ("a/node_modules", true), ("made", true), ("home/.hermes", true)]
-        {
+        for (path, out) in [
+            ("src", false),
+            ("notes", false),
+            (".git", true),
+            ("a/node_modules", true),
+            ("made", true),
+            ("home/.hermes", true),
+        ] {
             assert_eq!(rules.folder(Path::new(path)), out, "{path}");
         }
         assert!(rules.below(Path::new("a/target/debug/x")) && !rules.below(Path::new("target")));

@@ -391,11 +391,7 @@ fn the_way_back_to_a_named_checkpoint_leaves_alone_what_it_never_looked_at() {
     let left_out: Vec<String> = named.left_out.iter().map(|(path, why)| format!("{} {why}", path.display())).collect();
     assert_eq!(
         left_out,
-        [
-            "cache is left out",
-            "caf\u{fffd}.txt has a name that is not UTF-8",
-            "d\u{fffd} has a name that is not UTF-8"
-        ]
+        ["cache is left out", "caf\u{fffd}.txt has a name that is not UTF-8", "d\u{fffd} has a name that is not UTF-8"]
     );
     Shelf::new(&place.settings.ours[0]).add(&named).unwrap();
     drop(workspace);

@@ -302,8 +302,13 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
                 Some(sessions::SessionsCommand::Replay { id }) => Some(id.clone()),
                 _ => None,
             };
+            let secrets = match &args.command {
+                Some(sessions::SessionsCommand::Import { .. }) => setup::base(&ChatArgs::default())?.secrets,
+                _ => Default::default(),
+            };
             let code = setup::block_on(async {
-                sessions::run(args, crate::store::Store::spawn(home), &cwd, &mut out, &mut io::stderr().lock()).await
+                let store = crate::store::Store::spawn(home);
+                sessions::run(args, store, &cwd, &secrets, &mut out, &mut io::stderr().lock()).await
             })?;
             match replay.filter(|_| code == 0) {
                 Some(id) => chat::run(ChatArgs { replay: Some(id), ..ChatArgs::default() }),

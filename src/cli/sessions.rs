@@ -13,6 +13,7 @@ mod stats;
 pub(super) use elsewhere::{MigrateArgs, migrate};
 pub(super) use import::parse_session;
 
+use crate::policy::redact::Secrets;
 use crate::protocol::{ItemId, SessionId};
 use crate::report::sessions::ExportError;
 use crate::store::filter::Filter;
@@ -146,18 +147,19 @@ pub enum SessionsCommand {
     Stats(stats::StatsArgs),
 }
 
-/// Runs the command and closes the store. Returns the exit code: 0, or 1 when something asked for was not found or done.
+/// Runs the command and closes the store; `secrets` are masked in what it takes in. Returns the exit code: 0, or 1 when something asked for was not found or done.
 pub async fn run(
     args: SessionsArgs,
     store: Store,
     cwd: &Path,
+    secrets: &Secrets,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
     if let Some(warning) = store.opened().await.warning {
         writeln!(err, "warning: {warning}")?;
     }
-    let done = match command(args, &store, cwd, out, err).await {
+    let done = match command(args, &store, cwd, secrets, out, err).await {
         Err(error) => match told(&error) {
             Some(told) => writeln!(err, "hermes: {told}").map(|()| 1).map_err(Into::into),
             // A reader such as `head` that has seen enough is no failure.
@@ -191,6 +193,7 @@ async fn command(
     args: SessionsArgs,
     store: &Store,
     cwd: &Path,
+    secrets: &Secrets,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
@@ -240,7 +243,7 @@ async fn command(
         SessionsCommand::Elsewhere { words, limit } => elsewhere::list(&words, here, limit, json, out, err),
         SessionsCommand::Import { from, all } => {
             let from = if all { elsewhere::everyone() } else { from };
-            import::import(store, &from, &folder, json, out, err).await
+            import::import(store, &from, &folder, secrets, json, out, err).await
         }
         SessionsCommand::Repair => repair(store, json, out).await,
         SessionsCommand::Prune(wanted) => prune::run(store, &wanted, cwd, json, out, err).await,

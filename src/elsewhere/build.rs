@@ -4,21 +4,17 @@
 //! result in the end; calls that have no match here become text of the answer.
 
 use super::calls::{self, Match};
+use super::clean::{self, bounded};
 use super::{Conversation, Found};
-use crate::policy::redact::{RedactKind, Secrets, redact};
+use crate::policy::redact::Secrets;
 use crate::protocol::{
     AssistantBody, Body, Image, Item, ItemId, Origin, Outcome, StopReason, SummaryBody, SummaryBy, ToolBody, ToolCall,
     ToolView,
 };
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// With masks that name themselves.
-const KIND: RedactKind = RedactKind::FileRead;
-/// Characters of a result, as a call of ours would keep them.
-const RESULT: usize = 40_000;
-/// Characters of arguments and of a result that stand as text.
+/// Bytes of arguments and of a result that stand as text.
 const TEXT_ARGS: usize = 1_000;
 const TEXT_RESULT: usize = 4_000;
 /// Bytes of a picture, in base64.
@@ -99,11 +95,7 @@ impl<'s> Builder<'s> {
     }
 
     fn clean(&self, text: &str) -> String {
-        let redacted = redact(text, KIND);
-        match self.secrets.mask(&redacted, KIND) {
-            Cow::Owned(masked) => masked,
-            Cow::Borrowed(text) => text.to_owned(),
-        }
+        clean::text(text, self.secrets)
     }
 
     fn push(&mut self, at: Option<i64>, body: Body) -> usize {
@@ -224,7 +216,7 @@ impl<'s> Builder<'s> {
         if !numbers.is_empty() {
             self.waiting.insert(id.to_owned(), numbers);
         }
-        let text = self.clean(&bounded(&answer.text, RESULT));
+        let text = clean::result(&answer.text, self.secrets);
         match call {
             Some((known, Open::Call { name, target })) => {
                 let failed = answer.failed || answer.exit_code.is_some_and(|code| code != 0);
@@ -233,7 +225,7 @@ impl<'s> Builder<'s> {
                     target,
                     summary: summary.unwrap_or_default(),
                     exit_code: answer.exit_code,
-                    output: self.clean(&bounded(&answer.output, RESULT)),
+                    output: clean::result(&answer.output, self.secrets),
                     ..ToolView::default()
                 };
                 let outcome = if failed { Outcome::Failed } else { Outcome::Ok };
@@ -311,8 +303,14 @@ impl<'s> Builder<'s> {
         if !self.items.iter().any(|item| matches!(item.body, Body::User { .. } | Body::Assistant(_))) {
             return Err(format!("{} holds no conversation", about.place.path().display()));
         }
+        let about = Found {
+            title: about.title.as_deref().map(|title| self.clean(title)),
+            prompt: self.clean(&about.prompt),
+            model: self.clean(&about.model),
+            ..about.clone()
+        };
         Ok(Conversation {
-            about: about.clone(),
+            about,
             items: self.items,
             left_out: self.left_out,
             as_text: self.as_text,
@@ -328,16 +326,6 @@ fn join(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// The text with its middle left out where it is longer than so many characters.
-fn bounded(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(limit / 2);
-    let tail = text.ceil_char_boundary(text.len() - limit / 2);
-    format!("{}\n… {} bytes left out …\n{}", &text[..head], tail - head, &text[tail..])
-}
-
 /// A picture in base64 of a kind that models take.
 pub(super) fn image(media_type: &str, data: &str) -> Option<Image> {
     let known = matches!(media_type, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
@@ -347,7 +335,7 @@ pub(super) fn image(media_type: &str, data: &str) -> Option<Image> {
 }
 
 /// A picture given as `data:image/png;base64,…`.
-pub(super) fn image_of_url(url: &str) -> Option<Image> {
+pub fn image_of_url(url: &str) -> Option<Image> {
     let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
     image(kind, data)
 }

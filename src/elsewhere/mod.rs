@@ -6,6 +6,7 @@
 mod build;
 mod calls;
 mod claude;
+mod clean;
 mod codex;
 mod db;
 mod files;
@@ -19,6 +20,8 @@ mod take;
 #[cfg(test)]
 mod tests;
 
+pub use build::image_of_url;
+pub use clean::clean;
 pub use migrate::{Migrated, Migration, Progress, first, waits};
 pub use shelf::{Listed, Shelf, Wanted};
 pub use take::{Taken, keep, take};

@@ -100,6 +100,8 @@ pub(super) fn incoming(conversation: &Conversation) -> Incoming {
 /// Where a session came from and what was left out, for the person.
 fn told(conversation: &Conversation, outcome: Imported) -> String {
     let Found { agent, id, cwd, .. } = &conversation.about;
+    // Both are words of strangers, and this is one line.
+    let (id, cwd) = (super::plain_id(id), cwd.chars().filter(|c| !c.is_control()).take(200).collect::<String>());
     let entries = plural(conversation.items.len() as u64, "entry", "entries");
     let mut text = match outcome {
         Imported::Extended(more) => {

@@ -4,6 +4,7 @@
 use super::archive::Pack;
 use crate::cli::sessions::parse_session;
 use crate::config::Paths;
+use crate::policy::redact::Secrets;
 use crate::protocol::SessionId;
 use crate::report::sessions::Format;
 use crate::report::sessions::export::{export as write_session, gather};
@@ -72,7 +73,7 @@ async fn take_all(store: &Store, files: &[PathBuf], known: &BTreeMap<String, Val
         let name = format!("{FOLDER}/{}", file.file_name().unwrap_or_default().to_string_lossy());
         let text = std::fs::read(file).with_context(|| name.clone())?;
         let now = chrono::Utc::now().timestamp_millis();
-        let (id, items) = match parse_session(&String::from_utf8_lossy(&text), &name, now) {
+        let (id, items) = match parse_session(&String::from_utf8_lossy(&text), &name, now, &Secrets::default()) {
             Ok(parsed) => parsed,
             Err(why) => {
                 left.push(format!("{name} ({why})"));

@@ -1,7 +1,9 @@
 //! Sessions from JSONL files: one item a line, one session a file.
 
 use super::elsewhere;
-use crate::elsewhere::plain_id;
+use crate::elsewhere::{clean, image_of_url, plain_id};
+use crate::policy::redact::Secrets;
+use crate::policy::taint::{UNTRUSTED, Untrusted};
 use crate::protocol::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
 use crate::store::{Imported, Incoming, NewSession, Store};
 use serde_json::{Value, json};
@@ -23,11 +25,20 @@ pub(super) struct Parsed {
     pub why: Option<String>,
 }
 
+/// Marks what tools brought: it may be text of strangers.
+fn untrusted(items: &[Item]) -> Option<(String, Value)> {
+    let mut untrusted = Untrusted::default();
+    untrusted.entered("tools in an imported file");
+    let has_results = items.iter().any(|item| matches!(item.body, Body::Tool(_)));
+    has_results.then(|| (UNTRUSTED.to_owned(), serde_json::to_value(untrusted).unwrap_or_default()))
+}
+
 /// Takes the files in. What can't be taken is told and does not keep the others out; then the code is 1.
 pub(super) async fn import(
     store: &Store,
     from: &[String],
     cwd: &str,
+    secrets: &Secrets,
     json: bool,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -46,7 +57,7 @@ pub(super) async fn import(
         let mut names = Vec::new();
         for file in files {
             let now = chrono::Utc::now().timestamp_millis();
-            match read(file, now) {
+            match read(file, now, secrets) {
                 Ok(parsed) => {
                     if let Some(why) = &parsed.why {
                         writeln!(err, "{}: skipped {} lines: {why}", file.display(), parsed.skipped)?;
@@ -56,7 +67,9 @@ pub(super) async fn import(
                     names.push((file, id.clone()));
                     let (cwd, source) = (cwd.to_owned(), SOURCE.to_owned());
                     let new = NewSession { id, cwd, model: String::new(), source, started_at };
-                    batch.push(Incoming { new, items: parsed.items, title: None, facts: Vec::new() });
+                    let origin = ("origin".to_owned(), json!({"file": file.to_string_lossy()}));
+                    let facts = std::iter::once(origin).chain(untrusted(&parsed.items)).collect();
+                    batch.push(Incoming { new, items: parsed.items, title: None, facts });
                 }
                 Err(why) => {
                     failed += 1;
@@ -98,19 +111,25 @@ pub(super) async fn import(
 }
 
 /// Reads a file; the error says what is wrong with it.
-fn read(file: &Path, now: i64) -> Result<Parsed, String> {
+fn read(file: &Path, now: i64, secrets: &Secrets) -> Result<Parsed, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("can't be read: {}", error.to_string().to_lowercase()))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    parse(&String::from_utf8_lossy(&bytes), &stem, now)
+    parse(&String::from_utf8_lossy(&bytes), &stem, now, secrets)
 }
 
-/// The id and the items of one session, from its lines; `name` and `now` as for [`parse`].
-pub(in crate::cli) fn parse_session(text: &str, name: &str, now: i64) -> Result<(String, Vec<Item>), String> {
-    parse(text, name, now).map(|parsed| (parsed.session, parsed.items))
+/// The id and the items of one session, from its lines; the rest as for [`parse`].
+pub(in crate::cli) fn parse_session(
+    text: &str,
+    name: &str,
+    now: i64,
+    secrets: &Secrets,
+) -> Result<(String, Vec<Item>), String> {
+    parse(text, name, now, secrets).map(|parsed| (parsed.session, parsed.items))
 }
 
-/// Understands the lines of one session. `name` is its id when no line has one, `now` its time when no line has one.
-pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> {
+/// Understands the lines of one session. `name` is its id when no line has one, `now` its time when no line has one. Whatever
+/// wrote them: `secrets` are masked, and results bounded.
+pub(super) fn parse(text: &str, name: &str, now: i64, secrets: &Secrets) -> Result<Parsed, String> {
     let mut parsed = Parsed { session: String::new(), items: Vec::new(), skipped: 0, why: None };
     let mut times: Vec<Option<i64>> = Vec::new();
     // Calls of the last answer that have no result yet: id and name.
@@ -136,7 +155,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
                 return Err(format!("line {}: a second session, {id}; one file holds one session", number + 1));
             }
         }
-        let body = match body(&row, number, &mut open) {
+        let mut body = match body(&row, number, &mut open) {
             Ok(Some(body)) => body,
             Ok(None) => continue,
             Err(why) => {
@@ -144,6 +163,7 @@ pub(super) fn parse(text: &str, name: &str, now: i64) -> Result<Parsed, String> 
                 continue;
             }
         };
+        clean(&mut body, secrets);
         turn += u32::from(matches!(body, Body::User { .. }));
         times.push(time(&row["at"]));
         let id = ItemId(i64::try_from(parsed.items.len()).unwrap_or(i64::MAX).saturating_add(1));
@@ -242,8 +262,7 @@ fn content(value: &Value) -> (String, Vec<Image>) {
             let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
             let images = parts.iter().filter_map(|part| {
                 let url = part["image_url"]["url"].as_str().or(part["image_url"].as_str())?;
-                let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-                Some(Image { media_type: kind.to_owned(), data: data.to_owned() })
+                image_of_url(url)
             });
             (texts.join("\n"), images.collect())
         }

@@ -30,7 +30,14 @@ impl Home {
     fn run(&self, words: &[&str]) -> (i32, String, String) {
         let line = Line::try_parse_from(std::iter::once("sessions").chain(words.iter().copied())).expect("arguments");
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let code = block(run(line.args, Store::spawn(self.path("home")), Path::new("/src/app"), &mut out, &mut err));
+        let code = block(run(
+            line.args,
+            Store::spawn(self.path("home")),
+            Path::new("/src/app"),
+            &Secrets::default(),
+            &mut out,
+            &mut err,
+        ));
         let text = |bytes| String::from_utf8(bytes).expect("text");
         (code.expect("runs"), text(out), text(err))
     }
@@ -145,15 +152,48 @@ fn files_without_times_ids_or_sense_are_taken_as_far_as_they_go() {
         "{\"role\":\"system\",\"content\":\"x\"}\n[1]\n{\"role\":\"user\",\"content\":\"hi\",\"at\":1.5}\n{\"ro",
         "name",
         7,
+        &Secrets::default(),
     )
     .expect("a session");
     assert_eq!((parsed.session.as_str(), parsed.items.len(), parsed.items[0].at, parsed.skipped), ("name", 1, 1500, 2));
     assert_eq!(parsed.why.as_deref(), Some("line 2: not a JSON object"));
     let two = "{\"session_id\":\"a\",\"role\":\"user\"}\n{\"session_id\":\"b\",\"role\":\"user\"}";
-    assert_eq!(import::parse(two, "", 0).expect_err("two"), "line 2: a second session, b; one file holds one session");
-    assert_eq!(import::parse("", "x", 0).expect_err("nothing"), "contains no items");
+    assert_eq!(
+        import::parse(two, "", 0, &Secrets::default()).expect_err("two"),
+        "line 2: a second session, b; one file holds one session"
+    );
+    assert_eq!(import::parse("", "x", 0, &Secrets::default()).expect_err("nothing"), "contains no items");
     let (code, _, err) = home.run(&["import", "/nowhere/x.jsonl", &files[1]]);
     assert!(code == 1 && err.contains("/nowhere/x.jsonl: can't be read: no such file"), "{err}");
+}
+
+#[test]
+fn an_imported_file_brings_no_secret_no_endless_result_and_no_path() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let secrets = Secrets::default();
+    secrets.learn(["correct-horse-battery-9".to_owned()]);
+    let call = json!([{"id": "c", "function": {"name": "terminal", "arguments": json!({"command": token})}}]);
+    let mut rows = vec![
+        row("/../../x y", "user", &format!("use {token}"), json!(1)),
+        row("/../../x y", "assistant", "it is correct-horse-battery-9", json!(2)),
+        row("/../../x y", "tool", &format!("{token} {}", "long ".repeat(50_000)), json!(3)),
+    ];
+    rows[1]["tool_calls"] = call;
+    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let parsed = import::parse(&text, "", 0, &secrets).expect("a session");
+    let all = serde_json::to_string(&parsed.items).expect("json");
+    assert!(!all.contains(&token) && !all.contains("horse") && all.matches("«redacted:").count() >= 4, "{all}");
+    assert!(all.len() < 42_000 && all.contains("bytes left out"), "{}", all.len());
+    assert!(parsed.session.starts_with("....xy-"), "{}", parsed.session);
+    let home = Home::new();
+    home.run(&["import", &home.file("x.jsonl", &rows)]);
+    let facts = block(async {
+        let store = Store::spawn(home.path("home"));
+        let facts = store.meta(&parsed.session.as_str().into()).await;
+        store.close().await;
+        facts.expect("reads")
+    });
+    assert_eq!(facts["untrusted"]["origins"], json!(["tools in an imported file"]));
 }
 
 #[test]

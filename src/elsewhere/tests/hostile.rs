@@ -173,6 +173,7 @@ fn secrets_do_not_come_along() {
     let known = "correct-horse-battery-9";
     let lines = [
         json!({"type": "user", "sessionId": "s", "message": {"content": format!("my token is {token} and {known}")}}),
+        json!({"type": "custom-title", "customTitle": format!("about {known}")}),
         json!({"type": "assistant", "message": {"id": "1", "content": [
             {"type": "text", "text": token}, {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": format!("curl -H {known} x")}},
             {"type": "tool_use", "id": "u", "name": "mcp__x__y", "input": {"key": token}}]}}),
@@ -186,6 +187,8 @@ fn secrets_do_not_come_along() {
     let all = serde_json::to_string(&conversation.items).expect("json");
     assert!(!all.contains(&token) && !all.contains(known) && all.contains("«redacted:"), "{all}");
     assert_eq!(conversation.items.len(), 3);
+    let title = conversation.about.title.expect("a title");
+    assert!(title.starts_with("about «redacted:"), "{title}");
 }
 
 #[test]
