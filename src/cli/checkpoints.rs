@@ -14,7 +14,6 @@ use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal as _, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,7 +140,7 @@ struct Plan {
     files: Vec<FileBack>,
     unsaved: Vec<String>,
     blobs: Blobs,
-    root: PathBuf,
+    workspace: Arc<Workspace>,
 }
 
 fn plan(base: &Base, shelf: &Shelf, name: &str) -> Result<Plan> {
@@ -150,7 +149,7 @@ fn plan(base: &Base, shelf: &Shelf, name: &str) -> Result<Plan> {
     let blobs = Blobs::new(base.paths.history());
     let (changes, unsaved) = named.changes(&workspace);
     let files = undo::files(&changes, &blobs, workspace.root(), &RestoreTarget::default());
-    Ok(Plan { changes, files, unsaved, blobs, root: workspace.root().to_owned() })
+    Ok(Plan { changes, files, unsaved, blobs, workspace })
 }
 
 fn show(plan: &Plan, out: &mut dyn Write) -> Result<()> {
@@ -203,7 +202,7 @@ fn restore(
     }
     if !yes {
         ensure!(std::io::stdin().is_terminal(), "restoring asks first; without a terminal, add --yes");
-        write!(out, "Restore these in {}? [y/N] ", plan.root.display())?;
+        write!(out, "Restore these in {}? [y/N] ", plan.workspace.root().display())?;
         out.flush()?;
         let mut answer = String::new();
         input.read_line(&mut answer)?;
@@ -212,13 +211,25 @@ fn restore(
             return Ok(1);
         }
     }
+    // A restore can itself be undone: what it changes is saved first.
+    let before = Named::new(&before(name), None, 0, &plan.workspace);
+    shelf.add(&before)?;
     let ground = RestoreTarget::default();
     let done = restore_all(&undoing(&plan.changes, &plan.blobs, &ground), false, &plan.blobs, &ground);
     if let Some((path, why)) = done.failed.first() {
+        shelf.remove(&before)?;
         bail!("nothing restored: {}: {why}", path.display());
     }
-    writeln!(out, "restored {}", plural(done.files.len() as u64, "file", "files"))?;
+    let files = plural(done.files.len() as u64, "file", "files");
+    writeln!(out, "restored {files}; to undo it: hermes checkpoints restore {}", before.name)?;
     Ok(0)
+}
+
+/// The name of what was there before a restore: `before-NAME-20261126-112130042`.
+fn before(name: &str) -> String {
+    // Names of names of names stay short enough.
+    let name: String = name.chars().take(36).collect();
+    format!("before-{name}-{}", chrono::Local::now().format("%Y%m%d-%H%M%S%3f"))
 }
 
 fn prune(base: &Base, shelf: &Shelf, days: i64, json: bool, out: &mut dyn Write) -> Result<i32> {

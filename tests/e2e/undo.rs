@@ -161,10 +161,16 @@ fn a_named_checkpoint_is_compared_and_restored() {
         assert!(said.contains(line), "{line}: {said}");
     }
     assert!(text(&["checkpoints", "restore", "before"]).1.contains("--yes"));
-    assert_eq!(text(&["checkpoints", "restore", "before", "--yes"]).0, Some(0));
-    assert_eq!(state(&project), before);
-    assert!(text(&["checkpoints", "list"]).1.contains("before"));
-    assert!(text(&["checkpoints", "prune", "--older-than", "0"]).1.contains("deleted 1 checkpoint"));
+    let changed = state(&project);
+    let (code, said) = text(&["checkpoints", "restore", "before", "--yes"]);
+    assert_eq!((code, state(&project)), (Some(0), before.clone()), "{said}");
+    // The restore is undone, and done again.
+    let undo = said.lines().find_map(|line| line.split_once("to undo it: hermes checkpoints restore "));
+    let (_, undo) = undo.unwrap_or_else(|| panic!("{said}"));
+    assert_eq!((text(&["checkpoints", "restore", undo, "--yes"]).0, state(&project)), (Some(0), changed));
+    assert_eq!((text(&["checkpoints", "restore", "before", "--yes"]).0, state(&project)), (Some(0), before));
+    assert!(text(&["checkpoints", "list"]).1.contains(undo));
+    assert!(text(&["checkpoints", "prune", "--older-than", "0"]).1.contains("deleted 4 checkpoints"));
     assert!(text(&["checkpoints", "restore", "before"]).1.contains("there is no checkpoint before"));
 }
 
