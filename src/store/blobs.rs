@@ -3,7 +3,7 @@
 use crate::fs::remove;
 use sha2::{Digest, Sha256};
 use std::fs::{self, DirBuilder, File, FileTimes, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -28,6 +28,10 @@ fn share(source: &File, copy: &File, bytes: &[u8]) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn share(_: &File, _: &File, _: &[u8]) -> bool {
     false
+}
+
+fn touch(file: &File) -> io::Result<()> {
+    file.set_times(FileTimes::new().set_modified(SystemTime::now()))
 }
 
 /// The folder of kept bytes.
@@ -55,13 +59,16 @@ impl Blobs {
     /// Keeps bytes and returns their hash. They are on the disk when this returns.
     pub fn keep(&self, bytes: &[u8]) -> io::Result<String> {
         let name = hash(bytes);
-        if self.again(&name, bytes.len() as u64)? {
-            return Ok(name);
+        if let Some(file) = self.again(&name, bytes)? {
+            // They may be kept by `keep_soon`, and on their way.
+            file.sync_data()?;
+        } else {
+            let mut file = self.new_file()?;
+            file.write_all(bytes)?;
+            file.as_file().sync_data()?;
+            file.persist(self.folder.join(&name)).map_err(|error| error.error)?;
         }
-        let mut file = self.new_file()?;
-        file.write_all(bytes)?;
-        file.as_file().sync_data()?;
-        file.persist(self.folder.join(&name)).map_err(|error| error.error)?;
+        File::open(&self.folder)?.sync_all()?;
         Ok(name)
     }
 
@@ -70,7 +77,7 @@ impl Blobs {
     /// the file system can do that.
     pub fn keep_soon(&self, bytes: &[u8], source: Option<&File>) -> io::Result<String> {
         let name = hash(bytes);
-        if self.again(&name, bytes.len() as u64)? {
+        if self.again(&name, bytes)?.is_some() {
             return Ok(name);
         }
         let mut file = self.new_file()?;
@@ -87,17 +94,23 @@ impl Blobs {
         let path = self.folder.join(name);
         let Ok(about) = fs::symlink_metadata(&path) else { return false };
         let is_fresh = about.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH));
-        is_fresh || self.again(name, about.len()).unwrap_or(false)
+        is_fresh || File::options().write(true).open(path).is_ok_and(|file| touch(&file).is_ok())
     }
 
-    /// Whether these bytes are kept already; their age counts from now on.
-    fn again(&self, name: &str, len: u64) -> io::Result<bool> {
-        let Ok(file) = File::options().write(true).open(self.folder.join(name)) else { return Ok(false) };
-        if file.metadata()?.len() != len {
-            return Ok(false);
+    /// The file of these bytes when it is there and holds them; their age counts from now on. One that a loss of power or a
+    /// shared block spoiled is none: it is written anew.
+    fn again(&self, name: &str, bytes: &[u8]) -> io::Result<Option<File>> {
+        let Ok(mut file) = File::options().read(true).write(true).open(self.folder.join(name)) else { return Ok(None) };
+        if file.metadata()?.len() != bytes.len() as u64 {
+            return Ok(None);
         }
-        file.set_times(FileTimes::new().set_modified(SystemTime::now()))?;
-        Ok(true)
+        let mut kept = Vec::with_capacity(bytes.len());
+        file.read_to_end(&mut kept)?;
+        if kept != bytes {
+            return Ok(None);
+        }
+        touch(&file)?;
+        Ok(Some(file))
     }
 
     fn new_file(&self) -> io::Result<tempfile::NamedTempFile> {
@@ -240,6 +253,14 @@ mod tests {
         fs::write(blobs.folder.join(&name), b"something").unwrap();
         assert_eq!(blobs.read(&name).unwrap(), None);
         assert_eq!(blobs.read(&hash(b"never")).unwrap(), None);
+        // It is repaired by whoever keeps the same bytes again, also when it is as long as they are.
+        for keep in
+            [|blobs: &Blobs| blobs.keep(b"token=1\0\xff"), |blobs: &Blobs| blobs.keep_soon(b"token=1\0\xff", None)]
+        {
+            fs::write(blobs.folder.join(&name), b"token=2\0\xff").unwrap();
+            assert_eq!(keep(&blobs).unwrap(), name);
+            assert!(blobs.read(&name).unwrap().is_some());
+        }
     }
 
     #[test]
