@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 /// Sessions of a batch, and entries that end one early: the store serves others between two batches.
 const BATCH: usize = 20;
 const ENTRIES: usize = 1_000;
+/// Starts of the program that try sessions again which could not be read.
+const TRIES: u64 = 3;
 /// The file of a home that says that it is done, and the one that keeps a second process out.
 const DONE: &str = "imported.json";
 const LOCK: &str = "imported.lock";
@@ -205,10 +207,11 @@ impl Migrated {
     }
 }
 
-/// Whether a home holds sessions of a Python Hermes that were never brought over.
+/// Whether a home holds sessions of a Python Hermes that were never brought over, or should be tried again.
 pub fn waits(home: &Path) -> bool {
-    if home.join(DONE).exists() {
-        return false;
+    if let Ok(done) = std::fs::read(home.join(DONE)) {
+        let done: Value = serde_json::from_slice(&done).unwrap_or_default();
+        return done["python_hermes"]["again"] == true;
     }
     hermes_py::database(home).is_some()
         || std::fs::read_dir(home.join("sessions")).is_ok_and(|mut entries| {
@@ -232,7 +235,13 @@ pub async fn first(home: &Path, store: &Store, secrets: &Secrets) -> Option<Resu
     let done = Migration::of_python(home.to_owned()).run(store, secrets, false, |_| {}).await;
     if let Ok(done) = &done {
         let at = chrono::Utc::now().to_rfc3339();
-        let text = json!({"version": 1, "python_hermes": {"at": at, "sessions": done.new + done.extended + done.same}});
+        let before = std::fs::read(home.join(DONE)).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        let tries = before.and_then(|before| before["python_hermes"]["tries"].as_u64()).unwrap_or_default() + 1;
+        // Another program may have been writing; what is broken for good is not read at each start for ever.
+        let again = !done.failed.is_empty() && tries < TRIES;
+        let sessions = done.new + done.extended + done.same;
+        let told = json!({"at": at, "sessions": sessions, "failed": done.failed, "tries": tries, "again": again});
+        let text = json!({"version": 1, "python_hermes": told});
         if let Err(error) = crate::fs::write_whole(&home.join(DONE), &format!("{text}\n")) {
             tracing::warn!("the import of earlier sessions will be looked at again: {error}");
         }

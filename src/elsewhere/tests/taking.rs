@@ -177,3 +177,26 @@ fn the_first_migration_is_one() {
         store.close().await;
     });
 }
+
+#[test]
+fn a_first_migration_that_left_sessions_behind_is_tried_again_and_not_for_ever() {
+    let home = tempfile::tempdir().expect("a folder");
+    let conn = many(home.path(), 10);
+    let role = |role: &str| {
+        let sql = "UPDATE messages SET role = ?1 WHERE session_id IN ('many3', 'many4')";
+        conn.execute(sql, [role]).expect("runs");
+    };
+    role("system");
+    block(async {
+        let (store, secrets) = (Store::spawn(home.path()), Secrets::default());
+        let mut next = async || first(home.path(), &store, &secrets).await.map(|done| done.expect("runs"));
+        let done = next().await.expect("it runs");
+        assert_eq!((done.new, done.failed.len()), (8, 2), "{done:?}");
+        // Whole meanwhile.
+        conn.execute("UPDATE messages SET role = 'user' WHERE session_id = 'many3'", []).expect("runs");
+        let done = next().await.expect("it is tried again");
+        assert_eq!((done.new, done.same, done.failed.len()), (1, 8, 1), "{done:?}");
+        assert!(next().await.is_some() && !waits(home.path()) && next().await.is_none(), "the third is the last");
+        store.close().await;
+    });
+}
