@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 
 /// Files that the model is told of by name.
 const NAMED: usize = 12;
+/// What the model goes on with when only the files went back.
+const ONLY_FILES: &str = "[The files are as they were at the checkpoint, but the conversation could not be restored: what was \
+                          said after it still stands here and no longer describes the files. Read a file before you rely on it.]";
 
 impl Runner {
     /// The conversation follows a checkpoint that a call restored: what came after it is left out, up to the results of
     /// the step that restored it.
     pub(super) async fn go_back(&mut self) {
-        let Some((to, note)) = self.going_back.take() else { return };
+        let Some((to, mut note)) = self.going_back.take() else { return };
         let items = self.session.context.items();
         let is_tool = |body: &Body| matches!(body, Body::Tool(_));
         let made = items.iter().position(|item| item.id == to);
@@ -27,7 +30,10 @@ impl Runner {
                     let items = self.look_back().await;
                     self.out.send(AgentEvent::Rewound(Box::new(Rewound { items, prompt: None, taken: None }))).await;
                 }
-                Err(error) => self.notice(Level::Error, format!("the conversation was not restored: {error}")).await,
+                Err(error) => {
+                    ONLY_FILES.clone_into(&mut note);
+                    self.notice(Level::Error, format!("the conversation was not restored: {error}")).await;
+                }
             }
         }
         self.append(Body::User {
