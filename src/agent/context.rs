@@ -320,15 +320,24 @@ impl Context {
         let target = (limit as f64 * TARGET) as u64;
         let summarized = self.summary().map(|(_, summary)| summary.to);
         let is_result = |item: &&Item| matches!(item.body, Body::Tool(_)) && summarized.is_none_or(|to| item.id > to);
-        let results: Vec<ItemId> = self.items.iter().filter(is_result).map(|item| item.id).collect();
+        let results = self.items.iter().enumerate().filter(|(_, item)| is_result(item)).map(|(at, _)| at);
+        let results: Vec<usize> = results.collect();
         let before = self.pruned_to;
         let candidates = results.len().saturating_sub(KEEP_RESULTS);
-        for id in &results[..candidates] {
-            if before.is_some_and(|to| *id <= to) {
+        // Counted once, with the first that shrinks, then less by what each of the others saves.
+        let mut sum = None;
+        for at in &results[..candidates] {
+            let id = self.items[*at].id;
+            if before.is_some_and(|to| id <= to) {
                 continue;
             }
-            self.pruned_to = Some(*id);
-            if self.estimate() <= target {
+            let whole = self.tokens_of(&self.items[*at]);
+            self.pruned_to = Some(id);
+            let saved = whole.saturating_sub(self.tokens_of(&self.items[*at]));
+            let now = sum.map_or_else(|| self.estimate(), |sum: u64| sum.saturating_sub(saved));
+            sum = Some(now);
+            // A result that a summary covers saves nothing: what is believed is looked at.
+            if now <= target && self.estimate() <= target {
                 break;
             }
         }
