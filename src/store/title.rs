@@ -39,19 +39,30 @@ fn is_invisible(c: char) -> bool {
         | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// The title itself, or with the first free ` #2`, ` #3` … when another session has it.
+/// The title itself, or with a free ` #2`, ` #3` … when another session has it: the one after the last, found by doubling and
+/// halving, so that thousands of sessions of one title are told apart quickly.
 pub(super) fn unique(conn: &Connection, session: i64, title: &str) -> rusqlite::Result<String> {
     let mut taken = conn.prepare_cached("SELECT 1 FROM sessions WHERE title = ?1 AND key <> ?2")?;
-    let mut name = title.to_owned();
-    let mut number = 2;
-    while taken.query_row((&name, session), |_| Ok(())).optional()?.is_some() {
-        let suffix = format!(" #{number}");
-        let room = TITLE_CHARS - suffix.len();
-        let base: String = title.chars().take(room).collect();
-        name = format!("{}{suffix}", base.trim_end());
-        number += 1;
+    let mut is_taken =
+        |name: &str| taken.query_row((name, session), |_| Ok(())).optional().map(|found| found.is_some());
+    if !is_taken(title)? {
+        return Ok(title.to_owned());
     }
-    Ok(name)
+    let (mut last, mut free) = (1, 2);
+    while is_taken(&numbered(title, free))? {
+        (last, free) = (free, free * 2);
+    }
+    while free - last > 1 {
+        let middle = last + (free - last) / 2;
+        if is_taken(&numbered(title, middle))? { last = middle } else { free = middle }
+    }
+    Ok(numbered(title, free))
+}
+
+fn numbered(title: &str, number: u64) -> String {
+    let suffix = format!(" #{number}");
+    let base: String = title.chars().take(TITLE_CHARS - suffix.len()).collect();
+    format!("{}{suffix}", base.trim_end())
 }
 
 #[cfg(test)]
@@ -66,6 +77,24 @@ mod tests {
             let title = case["title"].as_str().expect("a title");
             assert_eq!(sanitize_title(title).as_deref(), case["result"].as_str(), "{title:?}");
         }
+    }
+
+    #[test]
+    fn a_title_that_is_taken_gets_the_next_number_in_a_few_looks() {
+        let conn = Connection::open_in_memory().expect("a database");
+        conn.execute_batch("CREATE TABLE sessions (key INTEGER PRIMARY KEY, title TEXT UNIQUE)").expect("a table");
+        let long = "x".repeat(TITLE_CHARS);
+        for title in ["Fix it", &long] {
+            for number in 1..=300 {
+                conn.execute("INSERT INTO sessions (title) VALUES (NULL)", []).expect("a row");
+                let key = conn.last_insert_rowid();
+                let name = unique(&conn, key, title).expect("a title");
+                let suffix = if number == 1 { String::new() } else { format!(" #{number}") };
+                assert!(name.ends_with(&suffix) && name.chars().count() <= TITLE_CHARS, "{name}");
+                conn.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, &name)).expect("unique");
+            }
+        }
+        assert_eq!(unique(&conn, 1, "Fix it").expect("a title"), "Fix it", "it has it itself");
     }
 
     #[test]
