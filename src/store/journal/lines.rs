@@ -57,9 +57,10 @@ pub(super) fn take_in(db: &mut Db) -> u64 {
 
 fn take_file(db: &mut Db, path: &Path) -> Result<u64, StoreError> {
     // The new name keeps a writer in another process from adding to a file that is about to go.
-    let mut claimed = path.as_os_str().to_owned();
-    claimed.push(format!(".{}", db.pid));
-    let claimed = PathBuf::from(claimed);
+    // What another process had claimed and left gets our number in place of its own.
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.split_once(ENDING).map_or(name, |(name, _)| name);
+    let claimed = path.with_file_name(format!("{name}{ENDING}.{}", db.pid));
     let bytes = match fs::rename(path, &claimed).and_then(|()| fs::read(&claimed)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),

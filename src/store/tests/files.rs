@@ -303,11 +303,16 @@ fn a_journaled_item_takes_its_own_place() {
         let text = format!("{}{}half a li", entry("a", 3), entry("a", 4));
         fs::write(home.path().join("journal/a.jsonl"), text).expect("written");
         fs::write(home.path().join("journal/new.jsonl.77"), entry("new", 1)).expect("written");
+        // Claimed twice by processes that are gone.
+        fs::write(home.path().join("journal/old.jsonl.77.88"), entry("old", 1)).expect("written");
         let again = Store::spawn(home.path());
         let all = again.whole(&id("a")).await.expect("reads").items;
         assert_eq!(words(&all), ["user 1", "user 2", "user 3", "user 4"]);
         assert_eq!(again.about(&id("a")).await.expect("known").last_item, ItemId(4));
         assert_eq!(again.about(&id("new")).await.expect("known").row.cwd, "/q");
+        assert_eq!(again.about(&id("old")).await.expect("known").row.cwd, "/q");
+        let left = lines(&home.path().join("journal")).into_iter().filter(|name| name.contains(".jsonl"));
+        assert_eq!(left.collect::<Vec<_>>(), ["a.jsonl.bad"]);
     });
 }
 
