@@ -27,9 +27,10 @@ pub(super) fn take(workspace: &Weak<Workspace>) {
     {
         let mut state = lock(&begun.state);
         state.watch = Watch::new(&begun.root).inspect_err(|error| tracing::info!(%error, "no watch")).ok();
-        for folder in [".git", ".git/logs"] {
-            if begun.root.join(folder).is_dir() {
-                state.watch_folder(Path::new(folder));
+        state.git = super::leave_out::git(&begun.root);
+        for folder in [state.git.clone(), state.git.join("logs")] {
+            if begun.root.join(&folder).is_dir() {
+                state.watch_folder(&folder);
             }
         }
     }
@@ -80,7 +81,7 @@ impl Pass {
             let is_folder = std::fs::symlink_metadata(&place).is_ok_and(|about| about.is_dir());
             let (out, ignored) = {
                 let rules = lock(&workspace.rules);
-                (is_folder && rules.folder(&path), ignored || rules.ignored(&path, is_folder))
+                (rules.out(&path, is_folder), ignored || rules.ignored(&path, is_folder))
             };
             self.ignored += usize::from(ignored);
             if out || ignored && self.ignored > MOST_IGNORED {

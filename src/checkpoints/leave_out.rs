@@ -28,6 +28,8 @@ const NEVER: &[&str] = &[
     "target",
     "DerivedData",
 ];
+/// The folder of git's records.
+const GIT: &str = ".git";
 /// The file that marks a folder as a cache (bford.info/cachedir).
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 /// What such a file begins with; another one of that name marks nothing.
@@ -50,8 +52,12 @@ impl LeaveOut {
         Self { root: root.to_owned(), ours, lists: BTreeMap::new() }
     }
 
-    /// Whether a folder is left out with all that is in it.
-    pub(super) fn folder(&self, path: &Path) -> bool {
+    /// Whether a path is left out, a folder with all that is in it. `.git` may be a file that names a folder.
+    pub(super) fn out(&self, path: &Path, is_folder: bool) -> bool {
+        if is_folder { self.folder(path) } else { path.file_name().is_some_and(|name| name == GIT) }
+    }
+
+    fn folder(&self, path: &Path) -> bool {
         self.named(path) || is_tag(&self.root.join(path).join(CACHE_TAG))
     }
 
@@ -93,6 +99,14 @@ impl LeaveOut {
             (!found.is_none()).then(|| found.is_ignore())
         }) == Some(true)
     }
+}
+
+/// Where git keeps its records of a folder: in `.git`, or in the folder that such a file names (worktrees, submodules).
+pub(super) fn git(root: &Path) -> PathBuf {
+    let file = root.join(GIT);
+    let small = std::fs::metadata(&file).is_ok_and(|about| about.is_file() && about.len() <= LIST_MOST);
+    let text = small.then(|| std::fs::read_to_string(file).ok()).flatten().unwrap_or_default();
+    text.trim().strip_prefix("gitdir: ").map_or_else(|| PathBuf::from(GIT), |folder| root.join(folder))
 }
 
 fn is_tag(path: &Path) -> bool {
@@ -146,8 +160,9 @@ mod tests {
             ("made", true),
             ("home/.hermes", true),
         ] {
-            assert_eq!(rules.folder(Path::new(path)), out, "{path}");
+            assert_eq!(rules.out(Path::new(path), true), out, "{path}");
         }
+        assert!(rules.out(Path::new("module/.git"), false) && !rules.out(Path::new("target"), false));
         assert!(rules.below(Path::new("a/target/debug/x")) && !rules.below(Path::new("target")));
     }
 }

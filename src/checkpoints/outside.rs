@@ -172,7 +172,7 @@ impl State {
 
     fn heard(&mut self, number: u32) -> Heard {
         let whole = self.is_watched();
-        let has_git = whole && self.root.join(".git").is_dir();
+        let has_git = whole && self.root.join(&self.git).is_dir();
         let Some(hearing) = self.listeners.get_mut(&number) else { return Heard::default() };
         let Hearing { found, more, git } = std::mem::take(hearing);
         let git = git.is_some_and(|during| during.iter().all(|command| self.open.contains_key(command)));

@@ -15,7 +15,7 @@ pub(super) const MOST_IGNORED: usize = 5_000;
 /// Names that one command's gaps hold at most.
 const GAPS: usize = 40;
 /// Files of git that change when its history or its branch does; the index changes whenever somebody looks.
-const GIT: &[&str] = &[".git/HEAD", ".git/ORIG_HEAD", ".git/MERGE_HEAD", ".git/packed-refs", ".git/logs/HEAD"];
+const GIT: &[&str] = &["HEAD", "ORIG_HEAD", "MERGE_HEAD", "packed-refs", "logs/HEAD"];
 
 /// What a command changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,8 @@ pub(super) struct Own<'a> {
 /// The state.
 pub(super) struct State {
     pub root: PathBuf,
+    /// The folder of git's records: below the root, or absolute.
+    pub git: PathBuf,
     pub tree: BTreeMap<PathBuf, Entry>,
     pub keeper: Keeper,
     /// `None`: everything is looked at around each command.
@@ -114,6 +116,7 @@ impl State {
     pub(super) fn new(root: PathBuf, keeper: Keeper, phase: Phase) -> Self {
         Self {
             root,
+            git: ".git".into(),
             tree: BTreeMap::new(),
             keeper,
             watch: None,
@@ -164,7 +167,7 @@ impl State {
             self.lost |= seen.lost;
             self.told += seen.paths.len();
             for path in seen.paths {
-                if path.starts_with(".git") {
+                if path.starts_with(&self.git) {
                     self.git(&path);
                 } else {
                     self.dirty.insert(path);
@@ -188,7 +191,7 @@ impl State {
     }
 
     fn git(&mut self, path: &Path) {
-        if GIT.iter().any(|name| path == Path::new(name)) {
+        if path.strip_prefix(&self.git).is_ok_and(|path| GIT.iter().any(|name| path == Path::new(name))) {
             self.gap("git's own records (commits, branches): an undo never changes .git");
             self.tell_git();
         }
@@ -237,7 +240,7 @@ impl State {
             return self.leave_out(path);
         }
         let ignored = known.is_none() && rules.ignored(path, now.is_folder());
-        if now.is_folder() && rules.folder(path) || ignored && self.ignored >= MOST_IGNORED {
+        if rules.out(path, now.is_folder()) || ignored && self.ignored >= MOST_IGNORED {
             return self.leave_out(path);
         }
         self.ignored += usize::from(ignored);

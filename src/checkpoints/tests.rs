@@ -229,6 +229,29 @@ fn what_is_left_out_too_large_or_git_s_own_is_named() {
 }
 
 #[test]
+fn a_worktree_s_git_file_is_left_alone_and_its_records_are_watched() {
+    let place = Place::new();
+    let records = place.root.parent().unwrap().join("repository/.git/worktrees/work");
+    fs::create_dir_all(records.join("logs")).unwrap();
+    fs::write(records.join("HEAD"), "ref: refs/heads/main").unwrap();
+    place.write(".git", "gitdir: ../repository/.git/worktrees/work\n");
+    place.write("a", "one");
+    let workspace = place.ready();
+    let named = Named::new("before", None, 0, &workspace);
+    let mark = workspace.begin(None).unwrap();
+    fs::write(records.join("HEAD"), "ref: refs/heads/other").unwrap();
+    fs::write(records.join("index"), "looked at").unwrap();
+    place.write("a", "two");
+    let recorded = mark.end();
+    assert_eq!(place.told(&recorded), ["a: one 644 => two 644"]);
+    assert_eq!(recorded.gaps, ["git's own records (commits, branches): an undo never changes .git"]);
+    // Nothing of ours writes it.
+    fs::remove_file(place.root.join(".git")).unwrap();
+    let (changes, unsaved) = named.changes(&workspace);
+    assert!(changes.len() == 1 && unsaved == [".git"], "{changes:?} {unsaved:?}");
+}
+
+#[test]
 fn the_removal_of_what_was_left_out_is_named_and_nothing_of_it_becomes_new() {
     for watched in [true, false] {
         let place = Place::new();
