@@ -384,6 +384,7 @@ impl Runner {
                     self.leaving = true;
                     self.handle.leave();
                     self.stop(true).await;
+                    self.session.unended.end_all().await;
                     if cleared {
                         // The program goes on, and finds what had arrived.
                         self.keep_stream().await;

@@ -219,6 +219,7 @@ fn edits_there_are_put_back_there() {
         home: site.root.path().to_owned(),
         item: ItemId(1),
         secrets: None,
+        unended: Default::default(),
     });
     site.prints("echo one >old; chmod 640 old");
     site.call("patch", json!({"path": "old", "old_string": "one", "new_string": "two"}));

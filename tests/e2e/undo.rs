@@ -202,3 +202,22 @@ fn the_agent_goes_back_to_its_own_checkpoint_with_files_and_conversation() {
     assert!(session.join("before.json").is_file());
     term.send("/rewind\r").wait("Go back to a prompt").wait("D a");
 }
+
+#[test]
+fn a_command_that_still_runs_when_its_session_is_closed_is_written_down() {
+    let server = json!({ "command": "echo started >made; sleep 60", "background": true });
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("terminal", server)]),
+        run("until grep -q started made; do :; done"),
+        Step::Text("all done".into()),
+    ]);
+    let home = Home::with(&mock, CONFIG);
+    let done = home.run(&["-p", "go"]);
+    assert!(done.status.success(), "{done:?}");
+    let database = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
+    let sql = "SELECT commands.gaps, (SELECT count(*) FROM changes WHERE command = commands.key)
+               FROM commands WHERE line LIKE '%sleep 60%'";
+    let (gaps, files) =
+        database.query_row(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))).unwrap();
+    assert_eq!((gaps.as_str(), files), ("[\"what it changed after its session was closed\"]", 1));
+}

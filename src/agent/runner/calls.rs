@@ -178,6 +178,7 @@ impl Runner {
             home: self.deps.paths.home.clone(),
             item: ItemId(self.session.next_item - 1),
             secrets: self.deps.loaded.config.security.redact_secrets.then(|| self.deps.dispatch.secrets().clone()),
+            unended: self.session.unended.clone(),
         });
         ctx
     }

@@ -15,6 +15,7 @@ use crate::lock::lock;
 use crate::policy::Mode;
 use crate::protocol::{Body, ContextLayer, Item, ItemId, Keep, Meter, SessionId, SessionInfo, Usage, Written};
 use crate::text::tokens;
+use crate::tools::file::commands::Unended;
 use crate::tools::offer::selection::ToolSelection;
 use crate::tools::spec::FileLedger;
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,8 @@ pub struct Session {
     backends: Backends,
     /// The folder it works in, as it was before commands ran there.
     pub workspace: Arc<Workspace>,
+    /// Its commands that run on after their calls.
+    pub unended: Unended,
     pub context: Context,
     pub turn: u32,
     pub next_item: i64,
@@ -106,6 +109,7 @@ impl Session {
             files: Arc::default(),
             backends: deps.backends.clone(),
             workspace: deps.workspace(&spec.cwd),
+            unended: Unended::default(),
             context: Context::default(),
             turn: 0,
             next_item: 1,

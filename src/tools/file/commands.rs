@@ -2,12 +2,14 @@
 
 use super::history::FileHistory;
 use crate::checkpoints::{Mark, Recorded};
+use crate::lock::lock;
 use crate::policy::redact::RedactKind;
 use crate::store::{Command, FileChange};
 use crate::text::format::plural;
 use crate::tools::spec::{Progress, ToolCtx};
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long the first command in a folder waits for it to be saved as it is. A large one takes longer: its first commands
@@ -22,7 +24,39 @@ pub struct CommandRecorder {
     mark: Option<Mark>,
 }
 
+/// Commands of a session that run on after their calls, each written down when it ends, at the latest with the session.
+#[derive(Clone, Default)]
+pub struct Unended(Arc<Mutex<HashMap<u64, CommandRecorder>>>);
+
+impl Unended {
+    /// The session is closed: what these changed until now is written down, and that they went on.
+    pub async fn end_all(&self) {
+        let all: Vec<CommandRecorder> = std::mem::take(&mut *lock(&self.0)).into_values().collect();
+        for mut recorder in all {
+            recorder.command.gaps.push("what it changed after its session was closed".to_owned());
+            recorder.end().await;
+        }
+    }
+}
+
 impl CommandRecorder {
+    /// It runs on after its call: it is written down once `exited`, or when its session is closed before.
+    pub async fn end_after(mut self, exited: impl Future<Output = ()>) {
+        // The list must not hold itself.
+        let unended = std::mem::take(&mut self.history.unended);
+        let number = {
+            let mut all = lock(&unended.0);
+            let number = all.keys().max().map_or(0, |last| last + 1);
+            all.insert(number, self);
+            number
+        };
+        exited.await;
+        let ended = lock(&unended.0).remove(&number);
+        if let Some(recorder) = ended {
+            recorder.end().await;
+        }
+    }
+
     /// A command is about to start. `place`: the other machine that it runs on. `None`: there is no session to go back in.
     pub async fn begin(ctx: &ToolCtx, line: &str, cwd: &Path, place: Option<String>) -> Option<Self> {
         let history = ctx.history.clone()?;

@@ -1,5 +1,6 @@
 //! Files as they were: kept before a file tool changes them, at the one place that all file tools go through.
 
+use super::commands::Unended;
 use super::edit::{After, Change};
 use super::restore_target::{Now, RestoreTarget};
 use crate::checkpoints::Workspace;
@@ -28,6 +29,8 @@ pub struct FileHistory {
     pub item: ItemId,
     /// What is masked in the command lines that are kept; `None`: nothing.
     pub secrets: Option<Secrets>,
+    /// Commands that run on after their calls.
+    pub unended: Unended,
 }
 
 /// What was written down for one call.
@@ -214,6 +217,7 @@ mod tests {
                     home: home.path().to_owned(),
                     item: ItemId(0),
                     secrets: None,
+                    unended: Unended::default(),
                     blobs,
                 },
                 home,

@@ -177,10 +177,7 @@ impl Started {
     fn goes_on(&mut self) {
         if let Some(recorder) = self.recorder.take() {
             let running = self.running.clone();
-            tokio::spawn(async move {
-                running.exited().await;
-                recorder.end().await;
-            });
+            tokio::spawn(recorder.end_after(async move { running.exited().await }));
         }
         if let Some(held) = self.held(None) {
             held::watched(held, self.running.clone(), Arc::clone(&self.ctx.agent));
