@@ -7,7 +7,7 @@
 //! are `custom-title`, `ai-title` or `summary` records. Everything else (attachments, queue, modes) is left out.
 
 use super::build::{Answer, Builder, Call, image};
-use super::files::{self, Ends, Entry};
+use super::files::{self, Ends, Entry, Records};
 use super::{Agent, Conversation, Found, Place};
 use crate::protocol::Image;
 use serde_json::Value;
@@ -113,11 +113,10 @@ fn prompt(record: &Value) -> (String, Vec<Image>) {
 
 /// The whole session, without what the person went back from.
 pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversation, String> {
-    let (records, broken) = files::lines(found.place.path())?;
-    builder.leave_out_many("broken lines", broken);
-    let live = live(&records);
+    let records = Records::open(found.place.path())?;
+    let live = Tree::of(&records)?.live();
     let mut sidechain = 0;
-    for record in &records {
+    records.read(&mut builder, |builder, record| {
         let kind = record["type"].as_str().unwrap_or("records without a type");
         let uuid = record["uuid"].as_str().unwrap_or_default();
         let at = files::time(&record["timestamp"]);
@@ -131,73 +130,88 @@ pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversati
             }
             "user" | "assistant" if !is_of_the_conversation(record) => builder.leave_out("text of the program"),
             "user" => {
-                results(record, at, &mut builder);
+                results(record, at, builder);
                 let (text, images) = prompt(record);
                 builder.user(at, &text, images);
             }
-            "assistant" => answer(record, at, &mut builder),
+            "assistant" => answer(record, at, builder),
             "summary" | "custom-title" | "ai-title" => {}
             kind => builder.leave_out(kind),
         }
-    }
+    })?;
     builder.leave_out_many("entries of subagents", sidechain);
     builder.finish(found)
 }
 
-/// The records that the newest one goes back to: those of the turns on its line. Results of calls that ran side by side
-/// stand on branches within their turn.
-fn live(records: &[Value]) -> HashSet<&str> {
-    let mut parents: HashMap<&str, (&str, bool)> = HashMap::new();
-    let mut newest = "";
-    for record in records {
-        let Some(uuid) = record["uuid"].as_str() else { continue };
-        let parent = record["parentUuid"].as_str().or(record["logicalParentUuid"].as_str()).unwrap_or_default();
-        let of_conversation = matches!(record["type"].as_str(), Some("user" | "assistant"));
-        let begins = record["type"] == "user" && !is_result(record) && record["isSidechain"] != true;
-        parents.insert(uuid, (parent, begins));
-        if of_conversation && record["isSidechain"] != true {
-            newest = uuid;
-        }
-    }
-    // The prompt that each record belongs to.
-    let turn_of = |from: &str| -> String {
-        let mut at = from.to_owned();
-        for _ in 0..=parents.len() {
-            match parents.get(at.as_str()) {
-                Some((parent, false)) if !parent.is_empty() => at = (*parent).to_owned(),
-                _ => break,
+/// How the records of a file hang together, by numbers that stand for their ids.
+#[derive(Default)]
+struct Tree {
+    numbers: HashMap<String, usize>,
+    /// The parent of each record, and whether it is a prompt; `None`: only a child names it.
+    records: Vec<Option<(Option<usize>, bool)>>,
+    /// The last one of the conversation.
+    newest: Option<usize>,
+}
+
+impl Tree {
+    fn of(records: &Records) -> Result<Self, String> {
+        let mut tree = Self::default();
+        records.each(|record| {
+            let Some(uuid) = record["uuid"].as_str() else { return };
+            let parent = record["parentUuid"].as_str().or(record["logicalParentUuid"].as_str());
+            let parent = parent.filter(|parent| !parent.is_empty()).map(|parent| tree.number(parent));
+            let of_conversation = matches!(record["type"].as_str(), Some("user" | "assistant"));
+            let begins = record["type"] == "user" && !is_result(record) && record["isSidechain"] != true;
+            let number = tree.number(uuid);
+            tree.records[number] = Some((parent, begins));
+            if of_conversation && record["isSidechain"] != true {
+                tree.newest = Some(number);
             }
-        }
-        at
-    };
-    let mut turns = HashSet::new();
-    let mut at = newest;
-    for _ in 0..=parents.len() {
-        let turn = turn_of(at);
-        let Some((parent, _)) = parents.get(turn.as_str()) else { break };
-        turns.insert(turn.clone());
-        if parent.is_empty() {
-            break;
-        }
-        at = parent;
+        })?;
+        Ok(tree)
     }
-    let mut memory: HashMap<&str, bool> = HashMap::new();
-    let mut live = HashSet::new();
-    for record in records {
-        let Some(uuid) = record["uuid"].as_str() else { continue };
-        let parent = parents.get(uuid).map(|(parent, _)| *parent).unwrap_or_default();
-        // Parents stand before their children: then one look at the parent tells.
-        let is_live = match (parents.get(uuid), memory.get(parent)) {
-            (Some((_, true)), _) => turns.contains(uuid),
-            (_, Some(known)) => *known,
-            _ => turns.contains(&turn_of(uuid)),
+
+    fn number(&mut self, id: &str) -> usize {
+        if let Some(known) = self.numbers.get(id) {
+            return *known;
+        }
+        self.records.push(None);
+        self.numbers.insert(id.to_owned(), self.records.len() - 1);
+        self.records.len() - 1
+    }
+
+    /// The prompt that a record belongs to. `known` has what was found before, so that all of them together are one walk.
+    fn turn_of(&self, from: usize, known: &mut HashMap<usize, usize>) -> usize {
+        let (mut at, mut way) = (from, Vec::new());
+        let turn = loop {
+            if let Some(turn) = known.get(&at) {
+                break *turn;
+            }
+            // Noted at once: a circle ends where it began.
+            known.insert(at, from);
+            way.push(at);
+            match self.records[at] {
+                Some((Some(parent), false)) => at = parent,
+                _ => break at,
+            }
         };
-        memory.insert(uuid, is_live);
-        if is_live {
-            live.insert(uuid);
-        }
+        known.extend(way.into_iter().map(|at| (at, turn)));
+        turn
     }
-    live
+
+    /// The records that the newest one goes back to: those of the turns on its line. Results of calls that ran side by side
+    /// stand on branches within their turn.
+    fn live(self) -> HashSet<String> {
+        let (mut known, mut turns) = (HashMap::new(), HashSet::new());
+        let mut next = self.newest;
+        while let Some(at) = next {
+            let turn = self.turn_of(at, &mut known);
+            let Some((parent, _)) = self.records[turn].filter(|_| turns.insert(turn)) else { break };
+            next = parent;
+        }
+        let is_live = |at: usize, known: &mut _| turns.contains(&self.turn_of(at, known));
+        self.numbers.iter().filter(|(_, at)| is_live(**at, &mut known)).map(|(id, _)| id.clone()).collect()
+    }
 }
 
 fn answer(record: &Value, at: Option<i64>, builder: &mut Builder<'_>) {

@@ -7,7 +7,7 @@
 //! `thread_rolled_back` takes turns back. Versions before 0.32 had the items bare, without `payload`.
 
 use super::build::{Answer, Builder, Call, image_of_url};
-use super::files::{self, Ends, Entry};
+use super::files::{self, Ends, Entry, Records};
 use super::{Agent, Conversation, Found, Place};
 use crate::protocol::Image;
 use serde_json::Value;
@@ -137,17 +137,16 @@ fn said(payload: &Value) -> (String, Vec<Image>) {
 
 /// The whole session.
 pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversation, String> {
-    let (records, broken) = files::lines(found.place.path())?;
-    builder.leave_out_many("broken lines", broken);
-    let mut model = String::new();
-    for (line, record) in records.iter().enumerate() {
+    let (mut model, mut line) = (String::new(), 0);
+    Records::open(found.place.path())?.read(&mut builder, |builder, record| {
+        line += 1;
         let at = files::time(&record["timestamp"]);
         let (kind, payload) = parts(record);
         match kind {
             "session_meta" => {}
-            "" if line == 0 => {}
+            "" if line == 1 => {}
             "turn_context" => payload["model"].as_str().unwrap_or_default().clone_into(&mut model),
-            "response_item" => item(payload, at, &model, &mut builder),
+            "response_item" => item(payload, at, &model, builder),
             "compacted" => {
                 let text = payload["message"].as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned);
                 let text = text.or_else(|| last_text(&payload["replacement_history"])).unwrap_or_default();
@@ -164,7 +163,7 @@ pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversati
             "" => builder.leave_out("records without a type"),
             kind => builder.leave_out(kind),
         }
-    }
+    })?;
     builder.finish(found)
 }
 

@@ -1,5 +1,6 @@
 //! Files of other agents, read with bounds: regular files only, lines that may be broken, heads and tails for lists.
 
+use super::build::Builder;
 use serde_json::Value;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -10,7 +11,7 @@ use std::time::UNIX_EPOCH;
 /// Bytes of a line; a picture in a prompt fits. What is longer is skipped and counted.
 const LINE: usize = 8 << 20;
 /// Bytes of a file.
-const FILE: u64 = 512 << 20;
+const FILE: u64 = 256 << 20;
 /// Files that are looked at below a folder, and how deep.
 const WALKED: usize = 50_000;
 const DEPTH: usize = 5;
@@ -71,28 +72,52 @@ pub(super) fn open(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// The values of a file of JSON lines, and how many lines were broken or too long. Reads what is there now: another program
-/// may go on writing.
-pub(super) fn lines(path: &Path) -> Result<(Vec<Value>, u64), String> {
-    let mut reader = BufReader::with_capacity(64 << 10, open(path)?.take(FILE));
-    let (mut values, mut broken, mut line) = (Vec::new(), 0, Vec::new());
-    loop {
-        line.clear();
-        match read_line(&mut reader, &mut line) {
-            Ok(None) => break,
-            Ok(Some(whole)) => {
-                let text = String::from_utf8_lossy(&line);
-                let text = text.trim_start_matches('\u{feff}').trim();
-                match whole.then(|| serde_json::from_str(text)) {
-                    _ if whole && text.is_empty() => {}
-                    Some(Ok(value @ Value::Object(_))) => values.push(value),
-                    _ => broken += 1,
+/// A file of JSON lines, as long as it was when it was opened: another program may go on writing.
+pub(super) struct Records {
+    path: PathBuf,
+    size: u64,
+}
+
+impl Records {
+    pub fn open(path: &Path) -> Result<Self, String> {
+        let size = open(path)?.metadata().map_err(|error| error.to_string())?.len();
+        Ok(Self { path: path.to_owned(), size })
+    }
+
+    /// Hands on the values one after another, none of which is kept here, and tells the builder of what was left out: lines that
+    /// were broken or too long, and what lies beyond [`FILE`].
+    pub fn read(
+        &self,
+        builder: &mut Builder<'_>,
+        mut each: impl FnMut(&mut Builder<'_>, &Value),
+    ) -> Result<(), String> {
+        let broken = self.each(|value| each(builder, value))?;
+        builder.leave_out_many("broken lines", broken);
+        builder.leave_out_many("bytes beyond the first 256 MB", self.size.saturating_sub(FILE));
+        Ok(())
+    }
+
+    /// The same without a builder; returns the number of broken lines.
+    pub fn each(&self, mut each: impl FnMut(&Value)) -> Result<u64, String> {
+        let mut reader = BufReader::with_capacity(64 << 10, open(&self.path)?.take(self.size.min(FILE)));
+        let (mut broken, mut line) = (0, Vec::new());
+        loop {
+            line.clear();
+            match read_line(&mut reader, &mut line) {
+                Ok(None) => return Ok(broken),
+                Ok(Some(whole)) => {
+                    let text = String::from_utf8_lossy(&line);
+                    let text = text.trim_start_matches('\u{feff}').trim();
+                    match whole.then(|| serde_json::from_str(text)) {
+                        _ if whole && text.is_empty() => {}
+                        Some(Ok(value @ Value::Object(_))) => each(&value),
+                        _ => broken += 1,
+                    }
                 }
+                Err(error) => return Err(format!("{}: {}", self.path.display(), error.to_string().to_lowercase())),
             }
-            Err(error) => return Err(format!("{}: {}", path.display(), error.to_string().to_lowercase())),
         }
     }
-    Ok((values, broken))
 }
 
 /// One line, at most [`LINE`] of it: whether that is all of it; `None` at the end.

@@ -8,7 +8,7 @@
 //! for us; a log next to it is read, too.
 
 use super::build::{Answer, Builder, Call, image_of_url};
-use super::files::{self, Entry};
+use super::files::{self, Entry, Records};
 use super::{Agent, Conversation, Found, Place, db};
 use crate::protocol::Image;
 use rusqlite::Connection;
@@ -44,13 +44,23 @@ pub(super) fn list(home: &Path) -> Result<Vec<Row>, String> {
         None => Vec::new(),
     };
     let known: std::collections::HashSet<String> = rows.iter().map(|row| row.found.id.clone()).collect();
-    let files = files::walk(&home.join("sessions"), |name| name.ends_with(".jsonl"));
-    rows.extend(files.iter().filter_map(of_file).filter(|row| !known.contains(&row.found.id)));
+    rows.extend(entries(home).iter().filter_map(of_file).filter(|row| !known.contains(&row.found.id)));
     rows.sort_by_key(|row| std::cmp::Reverse(row.found.updated_at));
     Ok(rows)
 }
 
-fn of_database(path: &Path) -> Result<Vec<Row>, String> {
+/// The files of its first releases.
+pub(super) fn entries(home: &Path) -> Vec<Entry> {
+    files::walk(&home.join("sessions"), |name| name.ends_with(".jsonl"))
+}
+
+/// What a list shows of such a file.
+pub(super) fn about(entry: &Entry) -> Result<Found, String> {
+    of_file(entry).map(|row| row.found).ok_or_else(|| format!("{} holds no conversation", entry.path.display()))
+}
+
+/// The sessions of a database.
+pub(super) fn of_database(path: &Path) -> Result<Vec<Row>, String> {
     let told = |error: rusqlite::Error| format!("{}: {error}", path.display()).to_lowercase();
     let conn = db::open(path)?;
     let wanted = [
@@ -134,11 +144,9 @@ pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversati
     match &found.place {
         Place::Database(path) => rows(path, &found.id, &found.model, &mut builder)?,
         Place::File(path) | Place::Folder(path) => {
-            let (lines, broken) = files::lines(path)?;
-            builder.leave_out_many("broken lines", broken);
-            for line in &lines {
-                message(line, files::time(&line["timestamp"]), &found.model, &mut builder);
-            }
+            Records::open(path)?.read(&mut builder, |builder, line| {
+                message(line, files::time(&line["timestamp"]), &found.model, builder);
+            })?;
         }
     }
     builder.finish(found)

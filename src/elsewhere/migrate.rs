@@ -6,7 +6,7 @@ use super::take::{self, ORIGIN};
 use super::{Conversation, Found, read};
 use crate::policy::redact::Secrets;
 use crate::protocol::SessionId;
-use crate::store::{Imported, Store};
+use crate::store::{Imported, Incoming, SessionChange, Store};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -144,7 +144,7 @@ impl Migration {
     }
 }
 
-async fn put(store: &Store, batch: Vec<crate::store::Incoming>, dry: bool, done: &mut Migrated) -> Result<(), String> {
+async fn put(store: &Store, batch: Vec<Incoming>, dry: bool, done: &mut Migrated) -> Result<(), String> {
     if batch.is_empty() {
         return Ok(());
     }
@@ -156,7 +156,11 @@ async fn put(store: &Store, batch: Vec<crate::store::Incoming>, dry: bool, done:
         }
         return Ok(());
     }
-    for outcome in store.import(batch).await.map_err(|error| error.to_string())? {
+    let archived: Vec<Option<SessionId>> = batch.iter().map(archived).collect();
+    for (outcome, archived) in store.import(batch).await.map_err(|error| error.to_string())?.into_iter().zip(archived) {
+        if let (Imported::New(_), Some(id)) = (outcome, archived) {
+            store.change_session(&id, SessionChange::Archived(true)).await.map_err(|error| error.to_string())?;
+        }
         match outcome {
             Imported::New(items) => (done.new, done.items) = (done.new + 1, done.items + items as u64),
             Imported::Extended(items) => (done.extended, done.items) = (done.extended + 1, done.items + items as u64),
@@ -165,6 +169,12 @@ async fn put(store: &Store, batch: Vec<crate::store::Incoming>, dry: bool, done:
         }
     }
     Ok(())
+}
+
+/// A session that its person had put away: it is put away here, too.
+fn archived(incoming: &Incoming) -> Option<SessionId> {
+    let is_so = |(name, value): &(String, Value)| name == ORIGIN && value["lineage"]["archived"] == true;
+    incoming.facts.iter().any(is_so).then(|| incoming.new.id.clone())
 }
 
 /// Whether all of a session was brought over before.

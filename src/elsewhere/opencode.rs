@@ -16,14 +16,10 @@ pub(super) const FILE: &str = "opencode.db";
 /// Sessions of a list.
 const LISTED: usize = 20_000;
 
-/// Sessions of the database, newest first; `here` narrows them to a folder.
-pub(super) fn list(folder: &Path) -> Result<Vec<Found>, String> {
-    let path = folder.join(FILE);
-    if !path.is_file() {
-        return Ok(Vec::new());
-    }
+/// Sessions of the database, newest first.
+pub(super) fn list(path: &Path) -> Result<Vec<Found>, String> {
     let told = |error: rusqlite::Error| format!("{}: {error}", path.display()).to_lowercase();
-    let conn = db::open(&path)?;
+    let conn = db::open(path)?;
     let wanted = ["id", "parent_id", "directory", "title", "model", "time_created", "time_updated"];
     let columns = db::select(&conn, "session", &wanted);
     // The first prompt: the first text of the first message.
@@ -41,7 +37,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Found>, String> {
             // A subagent's.
             return Ok(None);
         }
-        let mut found = Found::new(Agent::OpenCode, text(0)?, Place::Database(path.clone()));
+        let mut found = Found::new(Agent::OpenCode, text(0)?, Place::Database(path.to_owned()));
         (found.cwd, found.title) = (text(2)?, title(&text(3)?));
         let model: Value = serde_json::from_str(&text(4)?).unwrap_or_default();
         model["id"].as_str().unwrap_or_default().clone_into(&mut found.model);

@@ -2,28 +2,34 @@
 //! `storage/part/MESSAGE/ID.json`. From what the newer version takes over; no such version was run for it.
 
 use super::build::Builder;
+use super::files::{self, Entry};
 use super::opencode::{self, Rows, title};
-use super::{Agent, Conversation, Found, Place, files};
+use super::{Agent, Conversation, Found, Place};
 use std::path::Path;
 
-/// Sessions of the folder `storage`, newest first, at most so many.
-pub(super) fn list(folder: &Path, limit: usize) -> Vec<Found> {
-    let storage = folder.join("storage");
-    let entries = files::walk(&storage.join("session"), |name| name.ends_with(".json"));
-    let found = entries.into_iter().take(limit).filter_map(|entry| {
-        let value = files::json(&entry.path)?;
-        if value["parentID"].is_string() {
-            return None;
-        }
-        let id = entry.path.file_stem()?.to_str()?.to_owned();
-        let mut found = Found::new(Agent::OpenCode, id, Place::Folder(storage.clone()));
-        value["directory"].as_str().unwrap_or_default().clone_into(&mut found.cwd);
-        found.title = title(value["title"].as_str().unwrap_or_default());
-        found.started_at = files::time(&value["time"]["created"]).unwrap_or(entry.changed_at);
-        found.updated_at = files::time(&value["time"]["updated"]).unwrap_or(entry.changed_at);
-        Some(found)
-    });
-    found.collect()
+/// Files of sessions below the folder that holds `storage`, newest first.
+pub(super) fn entries(folder: &Path) -> Vec<Entry> {
+    files::walk(&folder.join("storage/session"), |name| name.ends_with(".json"))
+}
+
+/// What a list shows of a file.
+pub(super) fn about(entry: &Entry) -> Result<Found, String> {
+    let nothing = || format!("{} holds no session", entry.path.display());
+    let value = files::json(&entry.path).filter(|value| !value["parentID"].is_string()).ok_or_else(nothing)?;
+    let id = entry.path.file_stem().and_then(|stem| stem.to_str()).ok_or_else(nothing)?.to_owned();
+    // `storage/session/PROJECT/ID.json`.
+    let storage = entry
+        .path
+        .ancestors()
+        .find(|path| path.ends_with("storage/session"))
+        .and_then(Path::parent)
+        .ok_or_else(nothing)?;
+    let mut found = Found::new(Agent::OpenCode, id, Place::Folder(storage.to_owned()));
+    value["directory"].as_str().unwrap_or_default().clone_into(&mut found.cwd);
+    found.title = title(value["title"].as_str().unwrap_or_default());
+    found.started_at = files::time(&value["time"]["created"]).unwrap_or(entry.changed_at);
+    found.updated_at = files::time(&value["time"]["updated"]).unwrap_or(entry.changed_at);
+    Ok(found)
 }
 
 /// The whole session.

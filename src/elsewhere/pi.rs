@@ -5,7 +5,7 @@
 //! `toolResult`, `bashExecution`; `compaction` has a summary and the first entry that it keeps; `session_info` the name.
 
 use super::build::{Answer, Builder, Call, image};
-use super::files::{self, Ends, Entry};
+use super::files::{self, Ends, Entry, Records};
 use super::{Agent, Conversation, Found, Place};
 use crate::protocol::Image;
 use serde_json::{Value, json};
@@ -66,28 +66,36 @@ fn content(value: &Value) -> (String, Vec<Image>) {
 
 /// The whole session: what leads to its newest entry.
 pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversation, String> {
-    let (records, broken) = files::lines(found.place.path())?;
-    builder.leave_out_many("broken lines", broken);
-    let parents: HashMap<&str, &str> =
-        records.iter().filter_map(|r| Some((r["id"].as_str()?, r["parentId"].as_str().unwrap_or_default()))).collect();
+    let records = Records::open(found.place.path())?;
+    let (mut parents, mut at): (HashMap<String, String>, Option<String>) = (HashMap::new(), None);
+    records.each(|record| {
+        let Some(id) = record["id"].as_str() else { return };
+        parents.insert(id.to_owned(), record["parentId"].as_str().unwrap_or_default().to_owned());
+        if record["parentId"].is_string() {
+            at = Some(id.to_owned());
+        }
+    })?;
     let mut live = HashSet::new();
-    let mut at = records.iter().rev().find_map(|record| record["parentId"].as_str().and(record["id"].as_str()));
-    while let Some(id) = at.filter(|id| live.insert(*id)) {
-        at = parents.get(id).copied().filter(|parent| !parent.is_empty());
+    while let Some(id) = at.filter(|id| live.insert(id.clone())) {
+        at = parents.get(&id).filter(|parent| !parent.is_empty()).cloned();
     }
+    drop(parents);
     // Where the entry of each record stands: a compaction names the first that it keeps.
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for record in records.iter().skip(1) {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut is_first = true;
+    records.read(&mut builder, |builder, record| {
+        if std::mem::take(&mut is_first) {
+            return;
+        }
         let id = record["id"].as_str().unwrap_or_default();
         let time = files::time(&record["timestamp"]);
         // The first version had no ids: there all of it is live.
         if !live.is_empty() && !live.contains(id) {
-            builder.leave_out("entries of other branches");
-            continue;
+            return builder.leave_out("entries of other branches");
         }
-        places.insert(id, builder.len());
+        places.insert(id.to_owned(), builder.len());
         match record["type"].as_str().unwrap_or_default() {
-            "message" => message(&record["message"], time, &mut builder),
+            "message" => message(&record["message"], time, builder),
             "compaction" => {
                 let kept = record["firstKeptEntryId"].as_str().and_then(|kept| places.get(kept)).copied();
                 let text = record["summary"].as_str().unwrap_or_default();
@@ -101,7 +109,7 @@ pub(super) fn read(found: &Found, mut builder: Builder<'_>) -> Result<Conversati
             "" => builder.leave_out("records without a type"),
             kind => builder.leave_out(kind),
         }
-    }
+    })?;
     builder.finish(found)
 }
 

@@ -4,17 +4,21 @@
 use super::files::Entry;
 use super::{Agent, Found, Places, claude, codex, hermes_py, opencode, opencode_files, pi};
 use crate::lock::lock;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long one look reads files.
 const LOOK: Duration = Duration::from_millis(120);
 /// The same where a session is looked for by its folder.
 const LONG_LOOK: Duration = Duration::from_secs(5);
-/// Files that are remembered.
-const REMEMBERED: usize = 100_000;
+/// Files of a list, the newest.
+const REMEMBERED: usize = 50_000;
+/// Characters that are kept of a prompt and of a title, and bytes of a folder and of an id.
+const WORDS: usize = 400;
+const FOLDER: usize = 4096;
+const ID: usize = 512;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,16 +42,33 @@ pub struct Listed {
 /// What was seen of a file: when it was changed, its size, and what it is; `None`: no session.
 type Seen = (i64, u64, Option<Found>);
 
+/// When the file of a database and its log were changed, and their sizes.
+type Stamps = [Option<(Option<SystemTime>, u64)>; 2];
+
+/// What a database holds: sessions, and whether each is one of a person's; all ids.
+#[derive(Debug, Default)]
+struct Rows {
+    all: Vec<(Found, bool)>,
+    ids: HashSet<String>,
+}
+
+impl Rows {
+    fn shown(&self) -> impl Iterator<Item = &Found> {
+        self.all.iter().filter(|(_, shown)| *shown).map(|(found, _)| found)
+    }
+}
+
 /// All sessions of other agents that this machine has.
 #[derive(Clone, Debug)]
 pub struct Shelf {
     places: Arc<Places>,
     seen: Arc<Mutex<HashMap<PathBuf, Seen>>>,
+    asked: Arc<Mutex<HashMap<PathBuf, (Stamps, Arc<Rows>)>>>,
 }
 
 impl Shelf {
     pub fn new(places: Places) -> Self {
-        Self { places: Arc::new(places), seen: Arc::default() }
+        Self { places: Arc::new(places), seen: Arc::default(), asked: Arc::default() }
     }
 
     /// Sessions that fit, newest first. Blocks for some 0.2 s at most.
@@ -62,55 +83,102 @@ impl Shelf {
         let named = |agent: &Agent| {
             marks.iter().all(|mark| mark.len() == 1 || agent.word().starts_with(&mark[1..]) || mark.contains(':'))
         };
+        let here = wanted.here.as_deref().map(|here| here.trim_end_matches('/'));
+        let fits = |found: &Found| {
+            let of_folder = here.is_none_or(|here| found.cwd.trim_end_matches('/') == here);
+            of_folder && words.iter().all(|word| holds(found, word))
+        };
         let until = Instant::now() + time;
-        let mut files: Vec<(Agent, Entry)> = Vec::new();
+        let (mut files, mut of_databases): (Vec<(Agent, Entry)>, Vec<Found>) = (Vec::new(), Vec::new());
         for agent in Agent::ALL.into_iter().filter(named) {
-            files.extend(self.entries(agent).into_iter().map(|entry| (agent, entry)));
-            match self.databases(agent) {
-                Ok(found) => listed.found.extend(found),
-                Err(why) => listed.problems.push(why),
-            }
+            let rows = self.databases(agent).unwrap_or_else(|why| {
+                listed.problems.push(why);
+                Arc::default()
+            });
+            files.extend(self.entries(agent, &rows).into_iter().map(|entry| (agent, entry)));
+            of_databases.extend(rows.shown().filter(|found| fits(found)).cloned());
         }
+        of_databases.sort_by_key(|found| std::cmp::Reverse(found.updated_at));
         // The newest are read first, whichever agent's they are.
         files.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.changed_at));
+        files.truncate(REMEMBERED);
+        self.forget_others(&files);
         for (agent, entry) in files {
+            // What is older than a full page is on another one.
+            let newer = of_databases.partition_point(|found| found.updated_at > entry.changed_at);
+            if newer + listed.found.len() >= wanted.limit {
+                break;
+            }
             match self.about(agent, &entry, until) {
-                Ok(found) => listed.found.extend(found),
+                Ok(found) => listed.found.extend(found.filter(fits)),
                 Err(()) => listed.more = true,
             }
         }
-        let here = wanted.here.as_deref().map(|here| here.trim_end_matches('/'));
-        listed.found.retain(|found| {
-            let of_folder = here.is_none_or(|here| found.cwd.trim_end_matches('/') == here);
-            of_folder && words.iter().all(|word| holds(found, word))
-        });
+        listed.found.extend(of_databases);
         listed.found.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
         listed.found.truncate(wanted.limit);
         listed
     }
 
-    fn entries(&self, agent: Agent) -> Vec<Entry> {
+    /// Files that an agent keeps sessions in, a file each; those that its database knows are left out.
+    fn entries(&self, agent: Agent, rows: &Rows) -> Vec<Entry> {
         let places = &self.places;
         match agent {
             Agent::Claude => places.claude.iter().flat_map(|folder| claude::entries(folder)).collect(),
             Agent::Codex => places.codex.iter().flat_map(|folder| codex::entries(folder)).collect(),
             Agent::Pi => places.pi.iter().flat_map(|folder| pi::entries(folder)).collect(),
-            Agent::OpenCode | Agent::HermesPy => Vec::new(),
+            // The files of the older version stay when it moved them into the database.
+            Agent::OpenCode if rows.all.is_empty() => {
+                places.opencode.iter().flat_map(|folder| opencode_files::entries(folder)).collect()
+            }
+            Agent::OpenCode => Vec::new(),
+            Agent::HermesPy => {
+                let mut entries: Vec<Entry> =
+                    places.hermes_py.iter().flat_map(|home| hermes_py::entries(home)).collect();
+                entries.retain(|entry| {
+                    let id = entry.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+                    !rows.ids.contains(id)
+                });
+                entries
+            }
         }
     }
 
-    fn databases(&self, agent: Agent) -> Result<Vec<Found>, String> {
-        match (agent, &self.places.opencode, &self.places.hermes_py) {
-            (Agent::OpenCode, Some(folder), _) => {
-                let found = opencode::list(folder)?;
-                // The files of the older version stay when it moved them into the database.
-                Ok(if found.is_empty() { opencode_files::list(folder, 5_000) } else { found })
-            }
-            (Agent::HermesPy, _, Some(home)) => {
-                let rows = hermes_py::list(home)?;
-                Ok(rows.into_iter().filter(|row| row.hidden.is_none()).map(|row| row.found).collect())
-            }
-            _ => Ok(Vec::new()),
+    /// What the database of an agent holds. It is asked again when its file or its log has changed.
+    fn databases(&self, agent: Agent) -> Result<Arc<Rows>, String> {
+        let path = match (agent, &self.places.opencode, &self.places.hermes_py) {
+            (Agent::OpenCode, Some(folder), _) => Some(folder.join(opencode::FILE)).filter(|path| path.is_file()),
+            (Agent::HermesPy, _, Some(home)) => hermes_py::database(home),
+            _ => None,
+        };
+        let Some(path) = path else { return Ok(Arc::default()) };
+        let stamps = ["", "-wal"].map(|ending| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            std::fs::metadata(name).ok().map(|about| (about.modified().ok(), about.len()))
+        });
+        if let Some((known, rows)) = lock(&self.asked).get(&path)
+            && *known == stamps
+        {
+            return Ok(Arc::clone(rows));
+        }
+        let rows: Vec<(Found, bool)> = match agent {
+            Agent::OpenCode => opencode::list(&path)?.into_iter().map(|found| (found, true)).collect(),
+            _ => hermes_py::of_database(&path)?.into_iter().map(|row| (row.found, row.hidden.is_none())).collect(),
+        };
+        let ids = rows.iter().map(|(found, _)| found.id.clone()).collect();
+        let rows = rows.into_iter().filter_map(|(found, shown)| Some((bounded(found)?, shown)));
+        let rows = Arc::new(Rows { all: rows.collect(), ids });
+        lock(&self.asked).insert(path, (stamps, Arc::clone(&rows)));
+        Ok(rows)
+    }
+
+    /// Files that are gone make room for those that are there.
+    fn forget_others(&self, files: &[(Agent, Entry)]) {
+        let mut seen = lock(&self.seen);
+        if seen.len() + files.len() > 2 * REMEMBERED {
+            let there: HashSet<&PathBuf> = files.iter().map(|(_, entry)| &entry.path).collect();
+            seen.retain(|path, _| there.contains(path));
         }
     }
 
@@ -125,11 +193,20 @@ impl Shelf {
             return Err(());
         }
         let found = of_file(agent, entry).ok();
-        let mut seen = lock(&self.seen);
-        if seen.len() < REMEMBERED {
-            seen.insert(entry.path.clone(), (entry.changed_at, entry.size, found.clone()));
-        }
+        lock(&self.seen).insert(entry.path.clone(), (entry.changed_at, entry.size, found.clone()));
         Ok(found)
+    }
+
+    /// How many files were read.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        lock(&self.seen).len()
+    }
+
+    /// Which answers of databases are at hand.
+    #[cfg(test)]
+    pub(super) fn answers(&self) -> Vec<usize> {
+        lock(&self.asked).values().map(|(_, rows)| Arc::as_ptr(rows).addr()).collect()
     }
 
     /// The newest session of an agent in this folder.
@@ -142,7 +219,8 @@ impl Shelf {
     pub fn by_id(&self, agent: Agent, id: &str) -> Result<Found, String> {
         let id = id.trim();
         let mut near: Vec<Found> = Vec::new();
-        for entry in self.entries(agent) {
+        let rows = self.databases(agent)?;
+        for entry in self.entries(agent, &rows) {
             // Names of files hold the ids: none is read that does not fit.
             let name = entry.path.file_stem().unwrap_or_default().to_string_lossy();
             if name.contains(id)
@@ -152,7 +230,7 @@ impl Shelf {
                 near.push(found);
             }
         }
-        near.extend(self.databases(agent)?.into_iter().filter(|found| found.id.starts_with(id)));
+        near.extend(rows.shown().filter(|found| found.id.starts_with(id)).cloned());
         if let Some(exact) = near.iter().position(|found| found.id == id) {
             return Ok(near.swap_remove(exact));
         }
@@ -181,12 +259,27 @@ impl Shelf {
 }
 
 fn of_file(agent: Agent, entry: &Entry) -> Result<Found, String> {
-    match agent {
+    let found = match agent {
         Agent::Claude => claude::about(entry),
         Agent::Codex => codex::about(entry),
         Agent::Pi => pi::about(entry),
-        Agent::OpenCode | Agent::HermesPy => Err("not a file".to_owned()),
-    }
+        Agent::OpenCode => opencode_files::about(entry),
+        Agent::HermesPy => hermes_py::about(entry),
+    };
+    found.and_then(|found| bounded(found).ok_or_else(|| format!("{}: its id is too long", entry.path.display())))
+}
+
+/// The same with no more of a stranger's words than a list shows; `None`: nothing could name it.
+fn bounded(mut found: Found) -> Option<Found> {
+    let cut = |text: &mut String, most: usize| {
+        if let Some((at, _)) = text.char_indices().nth(most) {
+            *text = text[..at].to_owned();
+        }
+    };
+    cut(&mut found.prompt, WORDS);
+    cut(&mut found.model, WORDS);
+    found.title.iter_mut().for_each(|title| cut(title, WORDS));
+    (found.id.len() <= ID && found.cwd.len() <= FOLDER).then_some(found)
 }
 
 fn holds(found: &Found, word: &str) -> bool {

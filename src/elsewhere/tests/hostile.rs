@@ -150,6 +150,51 @@ fn ids_of_calls_that_look_like_ours_hang_nothing_and_get_their_own_results() {
 }
 
 #[test]
+fn a_database_is_asked_again_only_when_it_has_changed() {
+    let (root, places) = machine();
+    let shelf = Shelf::new(places);
+    let list = || {
+        let wanted = Wanted { words: "@opencode".to_owned(), here: None, limit: 9 };
+        shelf
+            .list(&wanted)
+            .found
+            .into_iter()
+            .map(|found| (found.title, found.prompt.chars().count()))
+            .collect::<Vec<_>>()
+    };
+    let before = list();
+    assert_eq!(before.len(), 1);
+    let answers = shelf.answers();
+    assert_eq!((list(), shelf.answers()), (before, answers.clone()));
+    let conn = rusqlite::Connection::open(root.path().join("opencode/opencode.db")).expect("opens");
+    let long = json!({"type": "text", "text": "long ".repeat(5_000)}).to_string();
+    conn.execute("UPDATE session SET title = ?1", ["x".repeat(9_000)]).expect("runs");
+    conn.execute("UPDATE part SET data = ?1 WHERE data LIKE '%\"text\"%'", [&long]).expect("runs");
+    assert_eq!(list(), [(Some("x".repeat(400)), 400)]);
+    assert_ne!(shelf.answers(), answers);
+}
+
+#[test]
+fn records_that_hang_together_in_any_order_are_read_in_one_walk() {
+    let root = tempfile::tempdir().expect("a folder");
+    let path = root.path().join("s.jsonl");
+    // Children before their parents, and at last a circle.
+    let record = |number: usize, parent: usize| {
+        json!({"type": "assistant", "sessionId": "s", "uuid": format!("u{number}"), "parentUuid": format!("u{parent}"),
+               "message": {"id": format!("m{number}"), "content": [{"type": "text", "text": "x"}]}})
+        .to_string()
+    };
+    let count = 30_000;
+    let mut lines: Vec<String> = (0..count).rev().map(|number| record(number, (number + 1) % count)).collect();
+    lines.push(json!({"type": "user", "uuid": "p", "message": {"content": "hello"}}).to_string());
+    std::fs::write(&path, lines.join("\n")).expect("written");
+    let found = Found::new(Agent::Claude, "s".to_owned(), Place::File(path));
+    let conversation = read(&found, &Secrets::default()).expect("reads");
+    assert_eq!(shown(&conversation.items), ["1 user hello"]);
+    assert_eq!(conversation.left_out, BTreeMap::from([("entries that were rewound".to_owned(), 30_000)]));
+}
+
+#[test]
 fn ids_of_sessions_become_plain_names() {
     for (id, plain) in [
         ("01a216c6-2b67", "01a216c6-2b67"),
@@ -204,11 +249,14 @@ fn thousands_of_files_are_listed_look_by_look() {
         std::fs::write(folder.join(name), text.replace("01a216c6-2b67-7270-a94e-1f2f97568c68", &id)).expect("written");
     }
     let shelf = Shelf::new(Places { codex: Some(root.path().to_owned()), ..Places::default() });
-    let wanted = Wanted { words: "print".to_owned(), here: None, limit: 200 };
+    // The first page reads what is on it: how many others there are costs their names only.
+    let page = shelf.list(&Wanted { limit: 20, ..Wanted::default() });
+    assert_eq!((page.found.len(), page.more, shelf.remembered()), (20, false, 20));
+    let wanted = Wanted { words: "print".to_owned(), here: None, limit: 9999 };
     let mut looks = 0;
     while shelf.list(&wanted).more {
         looks += 1;
         assert!(looks < 1000, "each look goes on where the last one ended");
     }
-    assert_eq!(shelf.list(&Wanted { limit: 9999, ..wanted }).found.len(), 500);
+    assert_eq!(shelf.list(&wanted).found.len(), 500);
 }

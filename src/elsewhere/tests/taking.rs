@@ -187,11 +187,15 @@ fn a_first_migration_that_left_sessions_behind_is_tried_again_and_not_for_ever()
         conn.execute(sql, [role]).expect("runs");
     };
     role("system");
+    conn.execute("UPDATE sessions SET archived = 1 WHERE id = 'many5'", []).expect("runs");
     block(async {
         let (store, secrets) = (Store::spawn(home.path()), Secrets::default());
-        let mut next = async || first(home.path(), &store, &secrets).await.map(|done| done.expect("runs"));
+        let next = async || first(home.path(), &store, &secrets).await.map(|done| done.expect("runs"));
         let done = next().await.expect("it runs");
         assert_eq!((done.new, done.failed.len()), (8, 2), "{done:?}");
+        for (id, archived) in [("many5", true), ("many6", false)] {
+            assert_eq!(store.about(&id.into()).await.expect("there").row.archived, archived, "{id}");
+        }
         // Whole meanwhile.
         conn.execute("UPDATE messages SET role = 'user' WHERE session_id = 'many3'", []).expect("runs");
         let done = next().await.expect("it is tried again");
