@@ -91,3 +91,16 @@ fn a_question_crosses_with_all_that_a_person_needs_to_answer_it() {
     assert_eq!(form["data"]["proposals"][0]["grant"]["scope"], "session");
     is(&event, form);
 }
+
+#[test]
+fn a_session_s_file_is_one_name_whatever_its_id_is() {
+    for (id, name) in [
+        ("20260105_080000_ab12cd", "20260105_080000_ab12cd"),
+        ("codex-01a216c6-2b67", "codex-01a216c6-2b67"),
+        ("/etc/passwd", "%2fetc%2fpasswd"),
+        ("../x", "%2e%2e%2fx"),
+        ("ä", "%c3%a4"),
+    ] {
+        assert_eq!(SessionId::from(id).file_name(), name);
+    }
+}

@@ -87,7 +87,8 @@ fn a_secret_that_calls_touched_is_in_nothing_that_is_kept_or_exported() {
 #[test]
 fn a_secret_that_was_typed_is_in_no_history_queue_or_draft() {
     let slow = Step::Slow("a slow answer ".repeat(400), std::time::Duration::from_millis(20));
-    let home = Home::with(&Mock::start(vec![slow]), "");
+    let mock = Mock::start(vec![slow]);
+    let home = Home::with(&mock, "");
     fs::write(home.project().join(".env"), format!("SERVICE_TOKEN={PASSWORD}\n")).unwrap();
     let mut term = Term::start(&home, &[]);
     term.wait("❯");
