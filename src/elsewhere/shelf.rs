@@ -45,6 +45,9 @@ type Seen = (i64, u64, Option<Found>);
 /// When the file of a database and its log were changed, and their sizes.
 type Stamps = [Option<(Option<SystemTime>, u64)>; 2];
 
+/// What a database answered, and how it was then.
+type Asked = (Stamps, Arc<Rows>);
+
 /// What a database holds: sessions, and whether each is one of a person's; all ids.
 #[derive(Debug, Default)]
 struct Rows {
@@ -63,7 +66,7 @@ impl Rows {
 pub struct Shelf {
     places: Arc<Places>,
     seen: Arc<Mutex<HashMap<PathBuf, Seen>>>,
-    asked: Arc<Mutex<HashMap<PathBuf, (Stamps, Arc<Rows>)>>>,
+    asked: Arc<Mutex<HashMap<PathBuf, Asked>>>,
 }
 
 impl Shelf {

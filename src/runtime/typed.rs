@@ -41,9 +41,9 @@ impl Typed {
                 let masked: Vec<String> = prompts.iter().map(|prompt| mask(&prompt.text)).collect();
                 let pairs = masked.iter().cloned().zip(prompts.iter().map(|prompt| prompt.text.clone()));
                 self.remember((true, session.clone(), cwd.clone()), pairs.collect());
-                let put = |(prompt, text): (Arc<QueuedPrompt>, String)| match prompt.text == text {
-                    true => prompt,
-                    false => Arc::new(QueuedPrompt { text, images: prompt.images.clone() }),
+                let put = |(prompt, text): (Arc<QueuedPrompt>, String)| {
+                    let is_plain = prompt.text == text;
+                    if is_plain { prompt } else { Arc::new(QueuedPrompt { text, images: prompt.images.clone() }) }
                 };
                 StoreJob::SaveQueue { session, cwd, prompts: prompts.into_iter().zip(masked).map(put).collect() }
             }
