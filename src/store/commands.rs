@@ -2,8 +2,8 @@
 
 use super::error::StoreError;
 use super::journal::{self, Record};
-use super::rewind::{changes_of, read, record, settled};
-use super::{FileChange, Store, sessions};
+use super::rewind::{begin, changes_of, read, record, settled};
+use super::{FileChange, Rewind, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
 use rusqlite::{Connection, Row, Transaction};
 use std::ffi::OsString;
@@ -128,13 +128,8 @@ impl Store {
         self.ask(move |db| {
             settled(db)?;
             let number = sessions::change(db, "rewind the session", &session, |tx, key| {
-                tx.execute(
-                    "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from)
-                     SELECT key, ?2, ?3, 1, last_item, context_from FROM sessions WHERE key = ?1",
-                    (key, super::now(), first.0),
-                )?;
+                let number = begin(tx, key, &Rewind { item: first, conversation: true, ..Rewind::default() })?;
                 let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id BETWEEN ?3 AND ?4 AND rewound = 0";
-                let number = tx.last_insert_rowid();
                 tx.execute(sql, (number, key, first.0, last.0)).map(|_| number)
             })?;
             journal::follow(db, &session, &[Record::Rewind { number, first, last }]);

@@ -211,6 +211,18 @@ pub(super) fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> 
     Ok(keys)
 }
 
+/// Writes the row of a rewind; returns its number. That is the time, or the next after the newest: no other rewind ever
+/// gets it, in no database of this home, so that a record of a journal means one rewind alone.
+pub(super) fn begin(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<i64> {
+    tx.execute(
+        "INSERT INTO rewinds (key, session, at, item, conversation, last_item, context_from, command)
+         SELECT max(?2, coalesce((SELECT max(key) FROM rewinds), 0) + 1), key, ?2, ?3, ?4, last_item, context_from, ?5
+         FROM sessions WHERE key = ?1",
+        (key, super::now(), wanted.item.0, wanted.conversation, wanted.command),
+    )?;
+    Ok(tx.last_insert_rowid())
+}
+
 /// What the journal is told of it; `None` inside: the conversation stays. `None`: there is no such prompt.
 fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<Option<Option<Record>>> {
     let turn = match wanted.command {
@@ -220,12 +232,7 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<O
             None => return Ok(None),
         },
     };
-    tx.execute(
-        "INSERT INTO rewinds (session, at, item, conversation, last_item, context_from, command)
-         SELECT key, ?2, ?3, ?4, last_item, context_from, ?5 FROM sessions WHERE key = ?1",
-        (key, super::now(), wanted.item.0, wanted.conversation, wanted.command),
-    )?;
-    let number = tx.last_insert_rowid();
+    let number = begin(tx, key, wanted)?;
     let mut file = tx.prepare_cached(
         "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
@@ -257,7 +264,7 @@ fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> 
     // A summary says nothing: it may come between. The newest of all: an older one is no longer reached once something was
     // said after a newer one.
     let sql = "SELECT r.key, r.item, r.conversation, r.command FROM rewinds r
-               WHERE r.session = ?1 AND (r.command IS NOT NULL OR NOT EXISTS (
+               WHERE r.session = ?1 AND r.redone = 0 AND (r.command IS NOT NULL OR NOT EXISTS (
                  SELECT 1 FROM items i WHERE i.session = r.session AND i.id > r.last_item AND i.role <> 'summary'))
                ORDER BY r.key DESC LIMIT 1";
     let read = |row: &Row<'_>| {
@@ -283,7 +290,7 @@ fn rewound_files(conn: &Connection, number: i64) -> rusqlite::Result<Vec<Rewound
     files.collect()
 }
 
-pub(super) fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
+fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     tx.execute(
         "UPDATE sessions SET context_from = (SELECT context_from FROM rewinds WHERE key = ?2 AND session = ?1)
          WHERE key = ?1 AND EXISTS (SELECT 1 FROM rewinds WHERE key = ?2 AND session = ?1 AND conversation)",
@@ -291,7 +298,9 @@ pub(super) fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Res
     )?;
     tx.execute("UPDATE items SET rewound = 0 WHERE session = ?1 AND rewound = ?2", (key, number))?;
     tx.execute("UPDATE changes SET undone = 0 WHERE session = ?1 AND undone = ?2", (key, number))?;
-    tx.execute("DELETE FROM rewinds WHERE key = ?1 AND session = ?2", (number, key)).map(drop)
+    // Its row stays: a journal may still tell of the rewind and not yet of its end.
+    tx.execute("UPDATE rewinds SET redone = 1 WHERE key = ?1 AND session = ?2", (number, key))?;
+    tx.execute("DELETE FROM rewind_files WHERE rewind = ?1", [number]).map(drop)
 }
 
 pub(super) fn read<T>(

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0007_life.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0008_substrings.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0009_tool_uses.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0010_marks.sql")),
 ];
 
 /// The `user_version` that this program writes.

@@ -5,7 +5,7 @@ use super::{ENDING, FOLDER, Head, lines, marker};
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::store::db::Db;
 use crate::store::error::StoreError;
-use crate::store::{NewSession, items, rewind, sessions};
+use crate::store::{NewSession, items, sessions};
 use rusqlite::{OptionalExtension, Transaction};
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -318,7 +318,8 @@ impl Places<'_> {
     }
 }
 
-/// Whether the database has the rewind of this number.
+/// Whether the database has the rewind of this number. Then it is believed, and not the journal: a record may be missing
+/// that the program was about to write when it was killed.
 fn has(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<bool> {
     tx.prepare_cached("SELECT EXISTS (SELECT 1 FROM rewinds WHERE key = ?2 AND session = ?1)")?
         .query_row((key, number), |row| row.get(0))
@@ -335,7 +336,7 @@ fn leave_out(tx: &Transaction<'_>, key: i64, number: i64, first: ItemId, last: I
 
 fn put_back(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     if has(tx, key, number)? {
-        return rewind::redo(tx, key, number);
+        return Ok(());
     }
     let sql = "UPDATE items SET rewound = 0 WHERE session = ?1 AND rewound = ?2";
     tx.execute(sql, (key, -number.abs())).map(drop)
