@@ -159,6 +159,7 @@ pub(super) fn run(
         Err(error) => refuse(&home, &opened, &error.to_string()),
         Ok((mut db, told)) => {
             let taken = super::journal::take_in::after_kills(&mut db);
+            live::bury(&mut db);
             opened.send_replace(Some(told));
             check::begin(&mut db, taken.unclean > 0);
             let closed = clock.block_on(serve(&mut db, orders));

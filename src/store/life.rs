@@ -20,7 +20,7 @@ pub(super) use shelf::{change, fields, is_shown};
 pub(super) use summaries::{Asked, hits, rows};
 
 use super::error::StoreError;
-use super::{Store, sessions};
+use super::{Store, live, sessions};
 use crate::protocol::{Body, ItemId, SessionId, SummaryBy, Usage};
 use rusqlite::Connection;
 
@@ -98,11 +98,18 @@ impl Store {
         .await
     }
 
-    /// The session is left: it is no longer worked in.
+    /// The session is left: it is no longer worked in, and any other window may have it.
     pub async fn ended(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.ask(move |db| {
+            let (pid, born, has_all) = (db.pid, db.born, db.pending.is_empty());
+            // What this process still adds may meet what others add.
+            db.pending.forget_known();
             sessions::change(db, "save the end of the session", &session, |tx, key| {
+                live::exit(tx, key, pid, born)?;
+                if has_all {
+                    tx.execute("DELETE FROM sessions WHERE key = ?1 AND item_count = 0", [key])?;
+                }
                 tx.execute("UPDATE sessions SET ended_at = ?2 WHERE key = ?1", (key, super::now())).map(drop)
             })
         })

@@ -74,10 +74,39 @@ pub(super) fn partial(conn: &Connection, session: i64) -> rusqlite::Result<Optio
 
 /// Another process that works in this session now.
 pub(super) fn other(conn: &Connection, session: i64, me: i64) -> rusqlite::Result<Option<i64>> {
+    // The same process has one store; a row of its own is left from an earlier one.
+    Ok(any(conn, session)?.filter(|pid| *pid != me))
+}
+
+/// The process that works in this session now, be it this one.
+pub(super) fn any(conn: &Connection, session: i64) -> rusqlite::Result<Option<i64>> {
     let mut get = conn.prepare_cached("SELECT pid, born FROM live WHERE session = ?1")?;
     let row: Option<(i64, i64)> = get.query_row([session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    // The same process has one store; a row of its own is left from an earlier one.
-    Ok(row.filter(|(pid, born)| *pid != me && birth(*pid) == Some(*born)).map(|(pid, _)| pid))
+    Ok(row.filter(|(pid, born)| birth(*pid) == Some(*born)).map(|(pid, _)| pid))
+}
+
+/// Forgets programs that were killed: their sessions are nobody's.
+pub(super) fn bury(db: &mut Db) {
+    if db.in_memory {
+        return;
+    }
+    let dead = db.read("look for programs that have exited", |conn| {
+        let mut get = conn.prepare("SELECT DISTINCT pid, born FROM live")?;
+        let rows = get.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows: Vec<(i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(rows.into_iter().filter(|(pid, born)| birth(*pid) != Some(*born)).collect::<Vec<_>>())
+    });
+    let buried = match dead {
+        Ok(dead) if dead.is_empty() => return,
+        Ok(dead) => db.write("forget programs that have exited", |tx| {
+            let mut forget = tx.prepare_cached("DELETE FROM live WHERE pid = ?1 AND born = ?2")?;
+            dead.iter().try_for_each(|row| forget.execute(*row).map(drop))
+        }),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = buried {
+        tracing::debug!(%error, "the next start tries again");
+    }
 }
 
 /// Whether this process works in the session, as far as is written down.
@@ -87,13 +116,23 @@ pub(super) fn is_mine(conn: &Connection, session: &SessionId, pid: i64, born: i6
     conn.prepare_cached(sql)?.query_row((&session.0, pid, born), |row| row.get(0))
 }
 
-/// Says that this process works in the session.
+/// Says that this process works in the session, which is thrown away by nobody then.
 pub(super) fn enter(conn: &Connection, session: i64, pid: i64, born: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO live (session, pid, born) VALUES (?1, ?2, ?3)")?
         .execute((session, pid, born))?;
-    conn.prepare_cached("UPDATE sessions SET ended_at = NULL WHERE key = ?1 AND ended_at IS NOT NULL")?
-        .execute([session])?;
-    Ok(())
+    conn.prepare_cached(
+        "UPDATE sessions SET ended_at = NULL, trashed_at = NULL
+         WHERE key = ?1 AND (ended_at IS NOT NULL OR trashed_at IS NOT NULL)",
+    )?
+    .execute([session])
+    .map(drop)
+}
+
+/// This process leaves one session.
+pub(super) fn exit(conn: &Connection, session: i64, pid: i64, born: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("DELETE FROM live WHERE session = ?1 AND pid = ?2 AND born = ?3")?
+        .execute((session, pid, born))
+        .map(drop)
 }
 
 /// This process leaves all its sessions; those that stayed empty go.

@@ -52,9 +52,9 @@ pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
     db.write("start a session", |tx| {
         tx.prepare_cached(
             "DELETE FROM sessions WHERE item_count = 0 AND started_at < ?1
-               AND key NOT IN (SELECT session FROM live WHERE pid = ?2)",
+               AND key NOT IN (SELECT session FROM live)",
         )?
-        .execute((new.started_at - EMPTY_KEPT, pid))?;
+        .execute([new.started_at - EMPTY_KEPT])?;
         let key = match key(tx, &new.id)? {
             Some(key) => key,
             None => insert(tx, new)?,

@@ -6,6 +6,7 @@ mod journals;
 mod life;
 mod pruning;
 mod resuming;
+mod replays;
 mod rewinding;
 
 use super::*;

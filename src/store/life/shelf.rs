@@ -121,15 +121,23 @@ impl Store {
         self.ask(move |db| db.read("list sessions", |conn| sessions::fitting(conn, &filter, limit))).await
     }
 
-    /// Deletes for good what lies in the trash since before this time, in milliseconds since the epoch. What another program
-    /// works in stays. Returns how many went.
+    /// Deletes for good what lies in the trash since before this time, in milliseconds since the epoch. What any program
+    /// works in, this one too, stays. Returns how many went.
     pub async fn empty_trash(&self, before: i64) -> Result<usize, StoreError> {
         self.ask(move |db| {
             let trash = Filter { shelf: Shelf::Trashed, ..Filter::default() };
             let rows = db.read("list sessions", |conn| sessions::fitting(conn, &trash, usize::MAX))?;
             let mut gone = 0;
             for row in rows.into_iter().filter(|row| row.trashed_at.is_some_and(|at| at < before)) {
-                match sessions::delete(db, &SessionId(row.id)) {
+                let session = SessionId(row.id);
+                let is_open = db.read("look who works in the session", |conn| {
+                    let key = sessions::key(conn, &session)?;
+                    Ok(key.map(|key| live::any(conn, key)).transpose()?.flatten().is_some())
+                })?;
+                if is_open {
+                    continue;
+                }
+                match sessions::delete(db, &session) {
                     Ok(was_there) => gone += usize::from(was_there),
                     Err(StoreError::InUse { .. }) => {}
                     Err(error) => return Err(error),

@@ -76,6 +76,7 @@ fn the_trash_is_emptied_of_what_lies_there_long_enough() {
             said(&store, name, vec![user("x")]).await;
         }
         for name in ["old", "young"] {
+            store.ended(&id(name)).await.expect("left");
             store.change_session(&id(name), SessionChange::Trashed(true)).await.expect("moved");
         }
         store.sql("UPDATE sessions SET trashed_at = 5 WHERE id = 'old'").await;
@@ -303,5 +304,55 @@ fn a_database_of_before_gets_its_counts_its_branch_and_its_usage() {
         let rows = "SELECT concat_ws(' ', role, model, item, input, cached, output, cost) FROM usage";
         assert_eq!(text(&store, rows).await, ["answer m:1 3 7 3 2 0.25"]);
         assert_eq!(text(&store, "SELECT message_count || ' ' || tool_call_count FROM sessions").await, ["3 0"]);
+    });
+}
+
+#[test]
+fn what_is_worked_in_is_taken_out_of_the_trash_and_left_is_free_for_others() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        said(&store, "one", vec![user("hello")]).await;
+        store.ended(&id("one")).await.expect("left");
+        assert!(text(&store, "SELECT 'pid ' || pid FROM live").await.is_empty(), "any window may have it");
+        store.change_session(&id("one"), SessionChange::Trashed(true)).await.expect("moved");
+        store.open_session(&id("one"), 9, Vec::new()).await.expect("opens");
+        let trash = Filter { shelf: Shelf::Trashed, ..Filter::default() };
+        assert!(store.fitting(trash, 9).await.expect("lists").is_empty());
+        // Thrown away while it is open in this window.
+        store.change_session(&id("one"), SessionChange::Trashed(true)).await.expect("moved");
+        assert_eq!(store.empty_trash(i64::MAX).await, Ok(0));
+        store.ended(&id("one")).await.expect("left");
+        assert_eq!(store.empty_trash(i64::MAX).await, Ok(1));
+        // One without items leaves with its window.
+        store.create(new("two", "/x")).await.expect("made");
+        store.ended(&id("two")).await.expect("left");
+        assert!(text(&store, "SELECT id FROM sessions").await.is_empty());
+    });
+}
+
+#[test]
+fn programs_that_were_killed_work_in_nothing_and_those_that_run_keep_their_empty_sessions() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        for name in ["dead", "alive"] {
+            said(&store, name, vec![user("hello")]).await;
+        }
+        let child = std::process::Command::new("sleep").arg("60").spawn();
+        let mut child = child.expect("a process");
+        let born = crate::store::db::birth(child.id().into()).expect("it lives");
+        let session = |name| format!("(SELECT key FROM sessions WHERE id = '{name}')");
+        store.sql(&format!("UPDATE live SET pid = 999999999 WHERE session = {}", session("dead"))).await;
+        let other = format!("UPDATE live SET pid = {}, born = {born} WHERE session = {}", child.id(), session("alive"));
+        store.sql(&other).await;
+        let again = Store::spawn(home.path());
+        assert_eq!(text(&again, "SELECT id FROM sessions JOIN live ON session = key").await, ["alive"]);
+        // Its plan and grants are in the row.
+        again.sql("DELETE FROM items; UPDATE sessions SET item_count = 0, started_at = 1").await;
+        again.create(new("new", "/x")).await.expect("made");
+        assert_eq!(text(&again, "SELECT id FROM sessions ORDER BY key").await, ["alive", "new"]);
+        child.kill().expect("killed");
+        child.wait().expect("ended");
     });
 }
