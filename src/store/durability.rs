@@ -1,13 +1,13 @@
 //! Durability against power loss, figures, and repair.
 
 pub(super) mod check;
+pub(super) mod swap;
 pub(super) mod written;
 
 use super::db::Db;
 use super::error::StoreError;
 use super::open::{self, Found};
 use super::{Opened, Repaired, Stats, index, journal, salvage};
-use crate::fs::remove;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -152,7 +152,8 @@ pub(super) fn primary(home: &Path) -> PathBuf {
 /// Every database of ours in the home, the one in use first.
 fn sources(db: &Db) -> Vec<PathBuf> {
     let mut found = vec![db.path.clone()];
-    let named = [db.home.join(open::PRIMARY), db.home.join(open::SECOND)];
+    // The last one is left where a repair was cut off.
+    let named = [open::PRIMARY, open::SECOND, swap::WHOLE].map(|name| db.home.join(name));
     for path in named.into_iter().chain(open::dated(&db.home)) {
         if !found.contains(&path) && open::look(&path) == Found::Ours {
             found.push(path);
@@ -207,32 +208,30 @@ fn merge(db: &mut Db, sources: &[PathBuf], report: &mut Repaired) -> Result<(), 
             saved.unreadable
         ));
     }
-    drop(fresh);
-    // The old connection goes before its file is renamed.
+    swap::seal(fresh, &fresh_path).map_err(|why| place(doing, &fresh_path, why))?;
+    // The old connection goes before its file gets another name.
     let none = rusqlite::Connection::open_in_memory().map_err(|error| db.fault(doing, &error))?;
     drop(std::mem::replace(&mut db.conn, none));
-    for source in sources {
-        let kept = beside(source, &format!(".before-{stamp}"));
-        for suffix in ["", "-wal"] {
-            match fs::rename(beside(source, suffix), beside(&kept, suffix)) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(StoreError::file(doing, source, &error)),
-                Ok(()) => {}
-            }
-        }
-        // The index of the log is worthless without it.
-        if let Err(error) = remove::file(remove::File::LogIndex, &db.home, &beside(source, "-shm")) {
-            tracing::debug!("{error}");
-        }
-        report.kept.push(kept.display().to_string());
-    }
     let target = primary(&db.home);
-    fs::rename(&fresh_path, &target).map_err(|error| StoreError::file(doing, &target, &error))?;
-    let (again, Opened { path, warning }) =
-        open::open(&db.home, db.shared.clone()).map_err(|error| db.fault(doing, &error))?;
-    *db = again;
+    let steps = swap::steps(&db.home, &fresh_path, sources, &target, &stamp);
+    let done = steps.iter().try_for_each(|step| swap::run(&db.home, step));
+    let synced = done.and_then(|()| File::open(&db.home)?.sync_all());
+    // Whatever became of it, the program goes on with what stands there now.
+    let Opened { path, warning } = reopen(db).map_err(|error| db.fault(doing, &error))?;
+    synced.map_err(|error| StoreError::file(doing, &target, &error))?;
+    report.kept.extend(sources.iter().map(|source| swap::kept(source, &stamp).display().to_string()));
     report.done.push(format!("sessions are in {path}{}", warning.map(|text| format!(" ({text})")).unwrap_or_default()));
     Ok(())
+}
+
+/// Opens the sessions of the home again. What waits to be saved still does.
+fn reopen(db: &mut Db) -> rusqlite::Result<Opened> {
+    let (mut again, opened) = open::open(&db.home, db.shared.clone())?;
+    again.journal = std::mem::take(&mut db.journal);
+    again.pending = std::mem::take(&mut db.pending);
+    again.pending.forget_known();
+    *db = again;
+    Ok(opened)
 }
 
 fn place(doing: &'static str, path: &Path, reason: String) -> StoreError {

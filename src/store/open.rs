@@ -110,6 +110,7 @@ fn find(home: &Path, notes: &mut Vec<String>) -> Result<(Connection, PathBuf), (
     if let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(home) {
         return Err((home.to_owned(), error.to_string().to_lowercase()));
     }
+    super::durability::swap::finish(home);
     let mut path = home.join(PRIMARY);
     if let Found::Foreign | Found::Unreadable(_) = look(&path) {
         let second = home.join(SECOND);
