@@ -30,8 +30,7 @@ pub async fn preview(
     command: i64,
     ground: (&RestoreTarget, &Path),
 ) -> Result<Option<UndoPreview>, StoreError> {
-    let commands = store.commands(session, 0).await?;
-    let Some(known) = commands.into_iter().find(|known| known.key == command) else { return Ok(None) };
+    let Some(known) = store.command(session, command).await? else { return Ok(None) };
     let changes = store.changes_of(session, command).await?;
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
     let work = move || files(&changes, &blobs, &cwd.canonicalize().unwrap_or(cwd), &ground);

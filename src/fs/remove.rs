@@ -33,7 +33,7 @@ const DEEPEST: usize = 128;
 pub enum File {
     /// `mcp-tokens/NAME.json` of the home: the login of a server.
     Login,
-    /// `journal/ID.journal` of the home; `journal/ID.jsonl` of older versions, or the same with the number of the process that
+    /// `journal/ID.journal` of the home, or the same with `.new` where it was begun; `journal/ID.jsonl` of older versions, or the same with the number of the process that
     /// takes it in; `journal/open/NUMBERS`: which journals a process writes to.
     Journal,
     /// `backups/NAME.db` of the home: a copy of the database from before a new version changed it.
@@ -199,7 +199,7 @@ impl File {
             (Self::Login, ["mcp-tokens", name]) => name.ends_with(".json"),
             (Self::Journal, ["journal", name]) => match name.split_once(".jsonl") {
                 Some((_, rest)) => rest.is_empty() || rest.strip_prefix('.').is_some_and(digits),
-                None => name.ends_with(".journal"),
+                None => name.ends_with(".journal") || name.ends_with(".journal.new"),
             },
             (Self::Journal, ["journal", "open", name]) => name.split('.').count() == 3 && name.split('.').all(digits),
             (Self::Backup, ["backups", name]) => name.contains("-schema-") && name.ends_with(".db"),

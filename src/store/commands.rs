@@ -1,11 +1,11 @@
 //! Commands of a session and what each changed: written down when one has ended, to be undone one at a time.
 
 use super::error::StoreError;
-use super::journal::{self, Record};
+use super::journal::{self, Record, pending};
 use super::rewind::{begin, changes_of, read, record, settled};
 use super::{FileChange, Rewind, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
-use rusqlite::{Connection, Row, Transaction};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -61,7 +61,12 @@ fn lately(conn: &Connection, not: &SessionId, since: i64) -> rusqlite::Result<Ve
     conn.prepare_cached(sql)?.query_map((&not.0, since, LATELY), read)?.collect()
 }
 
-fn insert(tx: &Transaction<'_>, key: i64, command: &Command, changes: Vec<FileChange>) -> rusqlite::Result<i64> {
+pub(super) fn insert(
+    tx: &Transaction<'_>,
+    key: i64,
+    command: &Command,
+    changes: &[FileChange],
+) -> rusqlite::Result<()> {
     let gaps = serde_json::to_string(&command.gaps).unwrap_or_else(|_| "[]".into());
     tx.execute(
         "INSERT INTO commands (session, turn, at, call, line, gaps) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -69,48 +74,64 @@ fn insert(tx: &Transaction<'_>, key: i64, command: &Command, changes: Vec<FileCh
     )?;
     let number = tx.last_insert_rowid();
     let changes: Vec<FileChange> =
-        changes.into_iter().map(|change| FileChange { command: Some(number), ..change }).collect();
-    record(tx, key, &changes)?;
-    Ok(number)
+        changes.iter().map(|change| FileChange { command: Some(number), ..change.clone() }).collect();
+    record(tx, key, &changes).map(drop)
+}
+
+/// Columns that [`command`] takes, in its order.
+const COLUMNS: &str = "key, turn, at, call, line, gaps, (SELECT count(*) FROM changes WHERE command = commands.key),
+  (SELECT count(*) FROM changes WHERE command = commands.key AND undone = 0)";
+
+fn command(row: &Row<'_>) -> rusqlite::Result<Command> {
+    let count = |column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
+    Ok(Command {
+        key: row.get(0)?,
+        turn: row.get(1)?,
+        at: row.get(2)?,
+        call: row.get(3)?,
+        line: row.get(4)?,
+        gaps: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
+        files: count(6)?,
+        standing: count(7)?,
+    })
 }
 
 fn list(conn: &Connection, key: i64, from: u32) -> rusqlite::Result<Vec<Command>> {
-    let sql = "SELECT key, turn, at, call, line, gaps,
-                 (SELECT count(*) FROM changes WHERE command = commands.key),
-                 (SELECT count(*) FROM changes WHERE command = commands.key AND undone = 0)
-               FROM commands WHERE session = ?1 AND turn >= ?2 ORDER BY key DESC LIMIT ?3";
-    let count = |row: &Row<'_>, column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
-    let read = |row: &Row<'_>| {
-        Ok(Command {
-            key: row.get(0)?,
-            turn: row.get(1)?,
-            at: row.get(2)?,
-            call: row.get(3)?,
-            line: row.get(4)?,
-            gaps: serde_json::from_str(&row.get::<_, String>(5)?).unwrap_or_default(),
-            files: count(row, 6)?,
-            standing: count(row, 7)?,
-        })
-    };
-    conn.prepare_cached(sql)?.query_map((key, from, LISTED), read)?.collect()
+    let sql = format!("SELECT {COLUMNS} FROM commands WHERE session = ?1 AND turn >= ?2 ORDER BY key DESC LIMIT ?3");
+    conn.prepare_cached(&sql)?.query_map((key, from, LISTED), command)?.collect()
+}
+
+fn one(conn: &Connection, key: i64, number: i64) -> rusqlite::Result<Option<Command>> {
+    let sql = format!("SELECT {COLUMNS} FROM commands WHERE session = ?1 AND key = ?2");
+    conn.prepare_cached(&sql)?.query_row((key, number), command).optional()
 }
 
 impl Store {
-    /// Writes down a command that has ended, with what it changed; returns its key.
+    /// Writes down a command that has ended, with what it changed: with the next items, when the database refuses it now.
     pub async fn record_command(
         &self,
         session: &SessionId,
         command: Command,
         changes: Vec<FileChange>,
-    ) -> Result<i64, StoreError> {
+    ) -> Result<(), StoreError> {
         let session = session.clone();
         self.ask_beside(move |db| {
-            sessions::change(db, "save the file history", &session, |tx, key| insert(tx, key, &command, changes))
+            let work = |tx: &Transaction<'_>, key| insert(tx, key, &command, &changes);
+            match sessions::change(db, "save the file history", &session, work) {
+                Err(_) if pending::later(db, &session, &command, &changes) => Ok(()),
+                done => done,
+            }
         })
         .await
     }
 
-    /// The commands of a session from this turn on, newest first.
+    /// A command of a session, however old.
+    pub async fn command(&self, session: &SessionId, key: i64) -> Result<Option<Command>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| read(db, &session, |conn, of| one(conn, of, key))).await
+    }
+
+    /// The newest commands of a session from this turn on, newest first.
     pub async fn commands(&self, session: &SessionId, from: u32) -> Result<Vec<Command>, StoreError> {
         let session = session.clone();
         self.ask(move |db| read(db, &session, |conn, key| list(conn, key, from))).await

@@ -164,10 +164,7 @@ fn sources(db: &Db) -> Vec<PathBuf> {
 
 fn is_sound(db: &Db) -> bool {
     let answer = db.conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
-    // The search index is checked, and made anew, by itself.
-    answer.is_ok_and(|text| {
-        text == "ok" || ["item_words", "item_trigrams", "summary_words"].iter().any(|index| text.contains(index))
-    })
+    answer.is_ok_and(|text| text == "ok" || index::is_named_in(&text))
 }
 
 /// What is derived from the items, from the items.

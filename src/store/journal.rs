@@ -23,7 +23,7 @@ use crate::protocol::{Item, ItemId, SessionId};
 use record::Packer;
 use rusqlite::Connection;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -95,12 +95,15 @@ pub(super) fn begin(db: &mut Db, new: &super::NewSession, items: &[Item]) {
 }
 
 fn add(db: &mut Db, session: &SessionId, path: &Path, records: &[Record], with_what_was: bool) -> std::io::Result<()> {
-    let file = open(path)?;
-    let length = file.metadata()?.len();
+    let length = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        about => about?.len(),
+    };
     let journal = &mut db.journal;
     journal.buffer.clear();
     if length == 0 && with_what_was {
-        for record in seed(&db.conn, session).unwrap_or_default() {
+        // Without what was before it would never get it: the caller has the database.
+        for record in seed(&db.conn, session).map_err(std::io::Error::other)? {
             journal.packer.put(&record, &mut journal.buffer)?;
         }
     }
@@ -111,16 +114,32 @@ fn add(db: &mut Db, session: &SessionId, path: &Path, records: &[Record], with_w
         return Ok(());
     }
     journal.written += journal.marker.note(&db.home, (db.pid, db.born), session, length)?;
-    // Half a record that a full disk leaves is stepped over by whoever reads; another process may write behind it already.
-    (&file).write_all(&journal.buffer)?;
+    if length == 0 {
+        // All of its beginning at once: half of it would be taken for all.
+        let begun = begun(path);
+        open(&begun, true)?.write_all(&journal.buffer)?;
+        fs::rename(&begun, path)?;
+    } else {
+        // Half a record that a full disk leaves is stepped over by whoever reads; another process may write behind it already.
+        open(path, false)?.write_all(&journal.buffer)?;
+    }
     journal.written += journal.buffer.len() as u64;
     // A seed or a picture must not keep its room for good.
     journal.buffer.shrink_to(1 << 20);
     Ok(())
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
-    let open = || OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+/// The name of a journal while its beginning is written.
+fn begun(path: &Path) -> PathBuf {
+    path.with_extension("journal.new")
+}
+
+fn open(path: &Path, is_new: bool) -> std::io::Result<File> {
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.create(true).mode(0o600);
+        if is_new { options.write(true).truncate(true) } else { options.append(true) }.open(path)
+    };
     match open() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let folder = path.parent().unwrap_or(path);
@@ -181,6 +200,12 @@ fn head(meta: &super::SessionMeta) -> Head {
 #[cfg(test)]
 pub(super) fn records(home: &Path, session: &SessionId) -> Vec<Record> {
     record::read(&std::fs::read(path(home, session)).unwrap_or_default()).records
+}
+
+/// Journals that the disk itself may not have yet.
+#[cfg(test)]
+pub(super) fn unsynced(db: &Db) -> usize {
+    db.journal.unsynced.len()
 }
 
 /// Journals of sessions that no program works in, for a database that is new.
@@ -275,13 +300,18 @@ pub(super) fn take_streams(db: &mut Db, session: Option<&SessionId>) -> HashMap<
 
 /// What the journals got survives a power loss when this returns.
 pub(super) fn sync(db: &mut Db) -> Result<(), StoreError> {
-    for path in std::mem::take(&mut db.journal.unsynced) {
-        match File::open(&path).and_then(|file| file.sync_data()) {
-            // Its session was deleted.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::file("write to the disk", &path, &error)),
-            Ok(()) => {}
+    let mut failed = None;
+    db.journal.unsynced.retain(|path| match File::open(path).and_then(|file| file.sync_data()) {
+        // Its session was deleted.
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => {
+            failed.get_or_insert(StoreError::file("write to the disk", path, &error));
+            true
         }
+        Ok(()) => false,
+    });
+    if let Some(error) = failed {
+        return Err(error);
     }
     db.journal.marker.sync().map_err(|error| StoreError::file("write to the disk", &db.home.join(FOLDER), &error))
 }
@@ -293,7 +323,8 @@ pub(super) fn leave(db: &mut Db) {
 
 /// Removes the journal of a session that is deleted.
 pub(super) fn forget(home: &Path, session: &SessionId) -> Result<(), StoreError> {
-    for path in [path(home, session), lines::path(home, session)] {
+    let journal = path(home, session);
+    for path in [begun(&journal), lines::path(home, session), journal] {
         if let Err(error) = remove::file(remove::File::Journal, home, &path) {
             return Err(StoreError::file("remove the journal", &path, &error.into()));
         }

@@ -156,10 +156,14 @@ pub(super) fn changes_of(conn: &Connection, key: i64, command: i64) -> rusqlite:
 }
 
 fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
+    // The last turn in which each file was changed.
+    let mut turns = conn
+        .prepare_cached("SELECT max(turn) FROM changes WHERE session = ?1 AND undone = 0 GROUP BY place, path")?
+        .query_map([key], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<u32>>>()?;
+    turns.sort_unstable();
     let sql = format!(
-        "SELECT {COLUMNS}, (SELECT count(DISTINCT place || hex(path)) FROM changes c
-           WHERE c.session = ?1 AND c.turn >= items.turn AND c.undone = 0)
-         FROM items WHERE session = ?1 AND role = 'user' AND rewound = 0 ORDER BY id DESC LIMIT ?2"
+        "SELECT {COLUMNS} FROM items WHERE session = ?1 AND role = 'user' AND rewound = 0 ORDER BY id DESC LIMIT ?2"
     );
     let mut get = conn.prepare_cached(&sql)?;
     let mut rows = get.query((key, PROMPTS))?;
@@ -167,7 +171,8 @@ fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
     while let Some(row) = rows.next()? {
         let Some(item) = items::decode(row) else { continue };
         if matches!(item.body, Body::User { origin: Origin::Person, .. }) {
-            found.push(Prompt { item, files: u64::try_from(row.get::<_, i64>(4)?).unwrap_or(0) });
+            let files = turns.len() - turns.partition_point(|turn| *turn < item.turn);
+            found.push(Prompt { item, files: files as u64 });
         }
     }
     Ok(found)
@@ -189,13 +194,20 @@ pub(super) fn record(tx: &Transaction<'_>, key: i64, changes: &[FileChange]) -> 
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     let mut keys = Vec::with_capacity(changes.len());
+    // Changes are undone by their times, which a clock that goes back must not turn round. Those of a command are written
+    // down when it has ended, and may be older than what a file tool changed meanwhile.
+    let last: i64 = tx
+        .prepare_cached("SELECT coalesce(max(at), 0) FROM changes WHERE session = ?1")?
+        .query_row([key], |row| row.get(0))?;
+    let went_back = super::now() < last;
     for change in changes {
+        let at = if change.command.is_none() || went_back { change.at.max(last) } else { change.at };
         let size = i64::try_from(change.size).unwrap_or(i64::MAX);
         let (before, after) = (&change.before, &change.after);
         insert.execute(rusqlite::params![
             key,
             change.turn,
-            change.at,
+            at,
             change.call,
             bytes(&change.path),
             before.hash,

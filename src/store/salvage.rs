@@ -1,18 +1,21 @@
 //! Reads what can be read of a damaged database and puts it into a sound one.
 
+mod undo;
+
 use super::durability::beside;
 use super::error::StoreError;
 use super::{db, items, open};
 use crate::protocol::SessionId;
 use rusqlite::types::{Type, Value};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use rusqlite::{Connection, ErrorCode, Row, Transaction};
 use std::collections::HashMap;
 use std::path::Path;
 
 /// Rows that are asked for at once; after damage each is asked for by itself.
 const STRIDE: i64 = 256;
-/// Empty strides in a row that end a table whose size can't be read.
-const EMPTY_STRIDES: u32 = 64;
+/// Keys in a row without a row that end a table: as many as a damaged page can hide, and when its size can't be read.
+const DARK: i64 = 1 << 20;
+const DARK_AT_THE_END: i64 = 64 * STRIDE;
 
 /// What came over.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,23 +47,20 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
     };
     db::immediate(fresh, |tx| {
         let mut keys = Keys { old: &old, tx, known: HashMap::new() };
-        saved.unreadable += each(&old, "sessions", |row| session(tx, row, &mut saved.sessions))?;
-        saved.unreadable += each(&old, "items", |row| item(&mut keys, row, &mut saved.items))?;
+        let has = |what: &str| old.prepare(what).is_ok();
+        let life = has("SELECT 1 FROM session_summaries");
+        let mut moved = undo::Moved::default();
+        saved.unreadable += each(&old, "sessions", |row| session(tx, row, life, &mut saved.sessions))?;
+        saved.unreadable += undo::marks(&mut keys, has, &mut moved)?;
+        saved.unreadable += each(&old, "items", |row| item(&mut keys, &moved, row, &mut saved.items))?;
+        if has("SELECT 1 FROM changes") {
+            saved.unreadable += undo::changes(&mut keys, &moved)?;
+        }
         saved.unreadable += each(&old, "history", |row| {
             tx.execute("INSERT INTO history (text) VALUES (?1)", [row.get::<_, String>("text")?]).map(drop)
         })?;
         if old.prepare("SELECT 1 FROM audit").is_ok() {
             saved.unreadable += audit(&old, tx)?;
-        }
-        let has = |what: &str| old.prepare(what).is_ok();
-        let changes = match (has("SELECT place FROM changes"), has("SELECT 1 FROM changes")) {
-            (true, _) => Some(CHANGES),
-            (false, true) => Some(CHANGES_HERE),
-            (false, false) => None,
-        };
-        let life = has("SELECT 1 FROM session_summaries");
-        if life {
-            saved.unreadable += each(&old, "sessions", |row| kept(tx, row))?;
         }
         if life {
             let sql = "SELECT session, parent, item, turn, at FROM lineage";
@@ -72,20 +72,18 @@ pub(super) fn copy(source: &Path, home: &Path, fresh: &mut Connection) -> Result
                 tx.execute("UPDATE sessions SET parent = ?2 WHERE key = ?1", (session, parent))?;
                 let sql = "INSERT OR IGNORE INTO lineage (session, parent, item, turn, at) VALUES (?1, ?2, ?3, ?4, ?5)";
                 tx.execute(sql, (session, parent, item, turn, at)).map(drop)
-            });
+            })?;
         }
-        for (from, into) in SMALL.into_iter().chain(changes).chain(LIFE.into_iter().filter(|_| life)) {
+        for (from, into) in SMALL.into_iter().chain(LIFE.into_iter().filter(|_| life)) {
             saved.unreadable += rest(&old, from, |row| {
                 // The first column is a session's key, or NULL.
                 let mut values: Vec<Value> =
                     (0..row.as_ref().column_count()).map(|at| row.get(at)).collect::<Result<_, _>>()?;
                 if let Some(Value::Integer(key)) = values.first() {
                     values[0] = Value::Integer(keys.new_key(*key, 0)?);
-                } else {
-                    values.remove(0);
                 }
                 tx.prepare_cached(into)?.execute(rusqlite::params_from_iter(values)).map(drop)
-            });
+            })?;
         }
         Ok(())
     })
@@ -104,7 +102,10 @@ const SMALL: [(&str, &str); 4] = [
         "SELECT session, name, value FROM session_meta",
         "INSERT OR IGNORE INTO session_meta (session, name, value) VALUES (?1, ?2, ?3)",
     ),
-    ("SELECT NULL, place, at, text FROM drafts", "INSERT OR IGNORE INTO drafts (place, at, text) VALUES (?1, ?2, ?3)"),
+    (
+        "SELECT NULL, place, at, text FROM drafts",
+        "INSERT OR IGNORE INTO drafts (place, at, text) SELECT ?2, ?3, ?4 WHERE ?1 IS NULL",
+    ),
 ];
 
 /// The audit log: as it is where none is yet, else behind what is there.
@@ -121,7 +122,7 @@ fn audit(old: &Connection, tx: &Transaction<'_>) -> rusqlite::Result<u64> {
         let read = serde_json::from_str(&body);
         let record = read.map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
         super::audit::add(tx, &record).map(drop)
-    });
+    })?;
     let head: Option<i64> =
         old.query_row("SELECT value FROM state WHERE name = 'audit:head'", [], |row| row.get(0)).unwrap_or(None);
     if let Some(head) = head.filter(|_| empty) {
@@ -130,27 +131,13 @@ fn audit(old: &Connection, tx: &Transaction<'_>) -> rusqlite::Result<u64> {
     Ok(unreadable)
 }
 
-/// What tools changed; not in databases of the first schema.
-const CHANGES: (&str, &str) = (
-    "SELECT session, turn, at, call, path, before, mode, size, after, place FROM changes WHERE undone = 0 ORDER BY key",
-    CHANGE,
-);
-/// The same from before there were places.
-const CHANGES_HERE: (&str, &str) = (
-    "SELECT session, turn, at, call, path, before, mode, size, after, '' FROM changes WHERE undone = 0 ORDER BY key",
-    CHANGE,
-);
-const CHANGE: &str = "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place)
-     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
-     WHERE NOT EXISTS (SELECT 1 FROM changes WHERE session = ?1 AND at = ?3 AND call = ?4 AND path = ?5 AND place = ?10)";
-
 /// What each call used, what sessions say in short, what was learned; not in databases of earlier schemas.
 const LIFE: [(&str, &str); 3] = [
     (
         "SELECT session, at, item, model, role, input, cached, cache_write, output, reasoning, cost FROM usage ORDER BY key",
         "INSERT INTO usage (session, at, item, model, role, input, cached, cache_write, output, reasoning, cost)
            SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
-           WHERE NOT EXISTS (SELECT 1 FROM usage WHERE session = ?1 AND at = ?2 AND role = ?5 AND item IS ?3)",
+           WHERE NOT EXISTS (SELECT 1 FROM usage WHERE session IS ?1 AND at = ?2 AND role = ?5 AND item IS ?3)",
     ),
     (
         "SELECT session, summary, keywords, created_at, by, upto FROM session_summaries",
@@ -160,11 +147,12 @@ const LIFE: [(&str, &str); 3] = [
     (
         "SELECT NULL, pattern, error_type, fix, context, tags, created_at, times_used FROM learnings ORDER BY id",
         "INSERT INTO learnings (pattern, error_type, fix, context, tags, created_at, times_used)
-           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+           SELECT ?2, ?3, ?4, ?5, ?6, ?7, ?8
+           WHERE ?1 IS NULL AND NOT EXISTS (SELECT 1 FROM learnings WHERE pattern = ?2 AND fix = ?4 AND context = ?5)",
     ),
 ];
 
-/// How a session is kept, and where it came from, once all of them are there.
+/// How a session is kept.
 fn kept(tx: &Transaction<'_>, row: &Row<'_>) -> rusqlite::Result<()> {
     let old = row.as_ref();
     let at = |name: &str| old.column_index(name).and_then(|column| row.get::<_, Value>(column)).unwrap_or(Value::Null);
@@ -187,16 +175,32 @@ fn kept(tx: &Transaction<'_>, row: &Row<'_>) -> rusqlite::Result<()> {
 }
 
 /// Calls `take` with rows until one can't be read. Returns how many failed.
-fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> u64 {
-    let Ok(mut read) = old.prepare(sql) else { return 1 };
-    let Ok(mut rows) = read.query([]) else { return 1 };
+fn rest(old: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> rusqlite::Result<u64> {
+    let Ok(mut read) = old.prepare(sql) else { return Ok(1) };
+    let Ok(mut rows) = read.query([]) else { return Ok(1) };
     let mut failed = 0;
     loop {
         match rows.next() {
-            Ok(Some(row)) => failed += u64::from(take(row).is_err()),
-            Ok(None) => return failed,
-            Err(_) => return failed + 1,
+            Ok(Some(row)) => failed += u64::from(!taken(take(row))?),
+            Ok(None) => return Ok(failed),
+            Err(_) => return Ok(failed + 1),
         }
+    }
+}
+
+/// Whether a row came over. A new database that takes no row, on a full disk, is an error and no damage of the old one.
+fn taken(outcome: rusqlite::Result<()>) -> rusqlite::Result<bool> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(failure, why))
+            if !matches!(
+                failure.code,
+                ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig
+            ) =>
+        {
+            Err(rusqlite::Error::SqliteFailure(failure, why))
+        }
+        Err(_) => Ok(false),
     }
 }
 
@@ -232,47 +236,61 @@ fn each(
 ) -> rusqlite::Result<u64> {
     let last: Option<i64> =
         old.query_row(&format!("SELECT max(key) FROM {table}"), [], |row| row.get(0)).unwrap_or(None);
-    let Ok(mut many) = old.prepare(&format!("SELECT * FROM {table} WHERE key > ?1 AND key <= ?2 ORDER BY key")) else {
+    let Ok(mut many) = old.prepare(&format!("SELECT * FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2")) else {
         return Ok(1);
     };
     let Ok(mut one) = old.prepare(&format!("SELECT * FROM {table} WHERE key = ?1")) else { return Ok(1) };
-    let (mut from, mut unreadable, mut empty) = (0, 0, 0);
-    while last.map_or(empty < EMPTY_STRIDES, |last| from < last) {
-        let mut reached = from;
-        let mut broken = false;
-        let mut rows = many.query((from, from + STRIDE))?;
+    let (mut from, mut unreadable, mut dark) = (0_i64, 0, 0);
+    // A key may be damaged, too: whatever the last one says, a search in the dark ends.
+    let most = if last.is_some() { DARK } else { DARK_AT_THE_END };
+    while dark < most {
+        let before = from;
+        let mut is_broken = false;
+        let mut rows = many.query((from, STRIDE))?;
         loop {
             match rows.next() {
                 Ok(Some(row)) => {
-                    reached = row.get("key").unwrap_or(reached + 1);
-                    if take(row).is_err() {
-                        unreadable += 1;
-                    }
+                    from = row.get("key").unwrap_or(from.saturating_add(1));
+                    unreadable += u64::from(!taken(take(row))?);
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    broken = true;
+                    is_broken = true;
                     break;
                 }
             }
         }
         drop(rows);
-        empty = if reached > from { 0 } else { empty + 1 };
-        if broken {
-            let end = last.map_or(from + STRIDE, |last| last.min(from + STRIDE));
-            for key in reached + 1..=end {
-                match one.query_row([key], |row| take(row)).optional() {
-                    Ok(_) => {}
-                    Err(_) => unreadable += 1,
+        if from > before {
+            dark = 0;
+        } else if !is_broken {
+            break;
+        }
+        if !is_broken {
+            continue;
+        }
+        let end = from.saturating_add(STRIDE).min(last.unwrap_or(i64::MAX));
+        for key in from.saturating_add(1)..=end {
+            let mut rows = one.query([key])?;
+            match rows.next() {
+                Ok(Some(row)) => {
+                    unreadable += u64::from(!taken(take(row))?);
+                    dark = 0;
                 }
+                Ok(None) => dark += 1,
+                Err(_) => (unreadable, dark) = (unreadable + 1, dark + 1),
             }
         }
-        from += STRIDE;
+        if end <= from {
+            break;
+        }
+        from = end;
     }
     Ok(unreadable)
 }
 
-fn session(tx: &Transaction<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
+/// `life`: the row says how it is kept, too. What came over first is the newer.
+fn session(tx: &Transaction<'_>, row: &Row<'_>, life: bool, count: &mut u64) -> rusqlite::Result<()> {
     let id: String = row.get("id")?;
     let mut title: Option<String> = row.get("title").unwrap_or(None);
     if let Some(wanted) = &title {
@@ -303,20 +321,18 @@ fn session(tx: &Transaction<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Re
         ],
     )?;
     *count += added as u64;
-    Ok(())
+    if added > 0 && life { kept(tx, row) } else { Ok(()) }
 }
 
-fn item(keys: &mut Keys<'_>, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
+fn item(keys: &mut Keys<'_>, moved: &undo::Moved, row: &Row<'_>, count: &mut u64) -> rusqlite::Result<()> {
     let (number, at, turn): (i64, i64, i64) = (row.get("id")?, row.get("at")?, row.get("turn")?);
     let body: String = row.get("body")?;
-    // Rewinds do not come over: what one left out stays left out, under a number that no rewind has.
-    let rewound = row.get::<_, i64>("rewound").is_ok_and(|rewind| rewind != 0);
+    let rewound = moved.rewind(row.get("rewound").unwrap_or(0));
     let parsed = serde_json::from_str(&body)
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))?;
     let key = keys.new_key(row.get("session")?, at)?;
     let sql = "INSERT OR IGNORE INTO items (session, id, at, turn, role, cjk, body, rewound) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    let values =
-        (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body, -i64::from(rewound));
+    let values = (key, number, at, turn, items::role(&parsed), super::query::has_cjk(&body), &body, rewound);
     *count += keys.tx.prepare_cached(sql)?.execute(values)? as u64;
     Ok(())
 }

@@ -4,8 +4,10 @@ use super::db::Db;
 use super::error::StoreError;
 use super::filter::Filter;
 use super::{NewSession, SessionMeta, SessionRow, index, life, title};
+use crate::fs::remove;
 use crate::protocol::{ItemId, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use std::path::Path;
 
 /// Sessions that stayed empty are removed this long after their start, in milliseconds: their program was killed.
 const EMPTY_KEPT: i64 = 24 * 3600 * 1000;
@@ -45,22 +47,34 @@ pub(super) fn insert(tx: &Transaction<'_>, new: &NewSession) -> rusqlite::Result
     Ok(tx.last_insert_rowid())
 }
 
-/// Makes the session if it is not there and says that this process works in it.
+/// Makes the session if it is not there and says that this process works in it. A row that an item made, when this was
+/// refused before, gets what it lacks.
 pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
     let (pid, born) = (db.pid, db.born);
     db.pending.forget_known();
-    db.write("start a session", |tx| {
+    let is_filled = db.write("start a session", |tx| {
         tx.prepare_cached(
             "DELETE FROM sessions WHERE item_count = 0 AND started_at < ?1
                AND key NOT IN (SELECT session FROM live)",
         )?
         .execute([new.started_at - EMPTY_KEPT])?;
-        let key = match key(tx, &new.id)? {
-            Some(key) => key,
-            None => insert(tx, new)?,
+        let (key, is_filled) = match key(tx, &new.id)? {
+            Some(key) => {
+                let sql = "UPDATE sessions SET cwd = ?2, model = ?3, source = ?4, started_at = min(started_at, ?5)
+                           WHERE key = ?1 AND cwd = ''";
+                let values = (key, &new.cwd, &new.model, &new.source, new.started_at);
+                (key, tx.prepare_cached(sql)?.execute(values)? > 0)
+            }
+            // Items may wait, and be in the journal: it knows neither folder nor model.
+            None => (insert(tx, new)?, true),
         };
-        super::live::enter(tx, key, pid, born)
-    })
+        super::live::enter(tx, key, pid, born)?;
+        Ok(is_filled)
+    })?;
+    if is_filled {
+        super::journal::follow_head(db, &new.id);
+    }
+    Ok(())
 }
 
 /// Runs a change on the session's row, which must be there.
@@ -236,7 +250,7 @@ pub(super) fn delete_if(
     let in_memory = db.in_memory;
     db.pending.forget_known();
     let mut forgotten = Ok(());
-    let gone = db.write("delete the session", |tx| {
+    let deleted = db.write("delete the session", |tx| {
         let Some(key) = key(tx, session)? else { return Ok(false) };
         if !may(tx, key)? {
             return Ok(false);
@@ -252,15 +266,33 @@ pub(super) fn delete_if(
         if !in_memory {
             forgotten = super::journal::forget(&home, session);
         }
-        Ok(true)
-    })?;
-    if !gone {
-        return Ok(false);
+        // Any error takes the deletion back.
+        if forgotten.is_err() { Err(rusqlite::Error::QueryReturnedNoRows) } else { Ok(true) }
+    });
+    forgotten?;
+    let gone = deleted?;
+    if gone {
+        super::live::forget_stream(db, session);
+        forget_files(&db.home, session);
     }
-    super::live::forget_stream(db, session);
-    if let Err(error) = crate::recordings::remove(&db.home, &session.0) {
-        // The session is gone whatever becomes of them; they are dropped with the oldest.
+    Ok(gone)
+}
+
+/// Removes what a session that is gone has outside the database. What can't be removed is a matter for the log: the session
+/// is gone whatever becomes of it.
+fn forget_files(home: &Path, session: &SessionId) {
+    if let Err(error) = crate::recordings::remove(home, &session.0) {
         tracing::warn!("recordings of {session} are left: {error}");
     }
-    forgotten.map(|()| gone)
+    // Other names have no checkpoints.
+    if session.0.starts_with('.') || session.0.contains('/') {
+        return;
+    }
+    // Each keeps bytes of files from being dropped.
+    let folder = home.join("checkpoints").join(&session.0);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if let Err(error) = remove::file(remove::File::Checkpoint, home, &entry.path()) {
+            tracing::warn!("a checkpoint of {session} is left: {error}");
+        }
+    }
 }

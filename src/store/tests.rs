@@ -1,13 +1,16 @@
 //! Tests of the store through its handle.
 
+mod clock;
 mod files;
 mod finding;
 mod journals;
 mod life;
 mod pruning;
-mod resuming;
+mod refused;
 mod replays;
+mod resuming;
 mod rewinding;
+mod salvaging;
 
 use super::*;
 use crate::protocol::{AssistantBody, Body, NoteKind, Origin, StopReason, ToolBody, ToolCall};

@@ -159,3 +159,27 @@ fn the_home_is_counted_by_kind() {
     let doctor = out(&home.run(&["doctor"]));
     assert!(doctor.lines().any(|line| line.contains("disk") && line.contains("journals")), "{doctor}");
 }
+
+#[test]
+fn a_session_that_began_under_a_lock_is_saved_whole_once_it_is_free() {
+    let mock = Mock::start(vec![Step::Text("answer-first".into()), Step::Text("answer-second".into())]);
+    let home = Home::with(&mock, "");
+    // The file is there before anybody locks it.
+    home.run(&["sessions", "list"]);
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    let held = lock(&home);
+    term.send("giraffe\r").wait("answer-first").wait("✗ sessions");
+    held.execute_batch("COMMIT").unwrap();
+    drop(held);
+    term.gone("✗ sessions");
+    term.send("okapi\r").wait("answer-second");
+    until("what was said is saved", || finds(&home, "giraffe") && finds(&home, "okapi"));
+    let conn = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
+    let about: (String, String, i64) = conn
+        .query_row("SELECT cwd, model, item_count FROM sessions", [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .unwrap();
+    assert!(!about.0.is_empty() && !about.1.is_empty() && about.2 >= 4, "{about:?}");
+    term.quit();
+    assert_eq!(term.ended(), 0);
+}

@@ -80,8 +80,8 @@ impl Runner {
             started_at: crate::agent::now(),
         };
         if let Err(error) = self.deps.store.create(new).await {
-            self.not_saved(error.to_string()).await;
-            // Tried again with the next item: the row knows the folder.
+            // The item that comes next says whether it is saved. Tried again with each: the row knows the folder.
+            tracing::warn!("could not begin the session: {error}");
             self.session.created = false;
             return;
         }

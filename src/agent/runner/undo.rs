@@ -52,7 +52,7 @@ impl Runner {
             return;
         }
         let id = self.session.id.clone();
-        let known = self.deps.store.commands(&id, 0).await;
+        let known = self.deps.store.command(&id, order.command).await;
         let changes = self.deps.store.changes_of(&id, order.command).await;
         let (known, changes) = match (known, changes) {
             (Ok(known), Ok(changes)) => (known, changes),
@@ -60,7 +60,7 @@ impl Runner {
                 return self.notice(Level::Error, format!("nothing undone: {error}")).await;
             }
         };
-        let Some(command) = known.into_iter().find(|known| known.key == order.command) else {
+        let Some(command) = known else {
             return self.notice(Level::Error, "nothing undone: that command is not in this session").await;
         };
         if changes.is_empty() {

@@ -5,7 +5,7 @@ use super::{of_items, take_in};
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::store::db::Db;
 use crate::store::error::{StoreError, is_busy};
-use crate::store::{items, live, sessions};
+use crate::store::{Command, FileChange, commands, items, live, sessions};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,6 +17,8 @@ const AFTER: Duration = Duration::from_secs(2);
 const MOST: usize = 1 << 20;
 /// Pauses between attempts while the database refuses, shortest and longest, in milliseconds.
 const AGAIN: (u64, u64) = (400, 900);
+/// Commands that wait at most.
+const COMMANDS: usize = 256;
 /// A lock of another process is worth a word after this long.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -24,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(in crate::store) struct Pending {
     items: Vec<(SessionId, Item)>,
+    /// Commands with what they changed that were refused; no journal has them.
+    commands: Vec<(SessionId, Command, Vec<FileChange>)>,
     bytes: usize,
     due: Option<Instant>,
     /// The database does not take them since then.
@@ -47,7 +51,7 @@ impl Pending {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.items.is_empty() && self.commands.is_empty()
     }
 
     /// What is known of sessions may no longer be so.
@@ -120,6 +124,18 @@ fn at_once(db: &mut Db, session: &SessionId, items: &[Item]) -> Result<Vec<ItemI
             }
         }
     }
+}
+
+/// Keeps a command that the database refused until it takes something again. `false`: there is no room for it, or nothing
+/// is saved anyway.
+pub(in crate::store) fn later(db: &mut Db, session: &SessionId, command: &Command, changes: &[FileChange]) -> bool {
+    let pending = &mut db.pending;
+    if db.in_memory || pending.commands.len() >= COMMANDS {
+        return false;
+    }
+    pending.commands.push((session.clone(), command.clone(), changes.to_vec()));
+    pending.due.get_or_insert_with(|| Instant::now() + AFTER);
+    true
 }
 
 fn refused(db: &Db, why: &str) {
@@ -197,11 +213,20 @@ fn last(conn: &Connection, session: &SessionId) -> rusqlite::Result<Option<i64>>
 
 /// Puts what waits into the database. Whether nothing waits any more; a refusal is told as trouble, and tried again.
 pub(in crate::store) fn flush(db: &mut Db) -> bool {
-    if db.pending.items.is_empty() {
+    if db.pending.is_empty() {
         return true;
     }
     let waiting = std::mem::take(&mut db.pending.items);
-    match db.try_write(|tx| put(tx, &waiting)) {
+    let commands = std::mem::take(&mut db.pending.commands);
+    let work = |tx: &Transaction<'_>| {
+        put(tx, &waiting)?;
+        // A session that is gone needs no undo.
+        commands.iter().try_for_each(|(session, command, changes)| match sessions::key(tx, session)? {
+            Some(key) => commands::insert(tx, key, command, changes),
+            None => Ok(()),
+        })
+    };
+    match db.try_write(work) {
         Ok(()) => {
             let pending = &mut db.pending;
             (pending.bytes, pending.due, pending.refused) = (0, None, None);
@@ -215,7 +240,7 @@ pub(in crate::store) fn flush(db: &mut Db) -> bool {
         }
         Err(error) => {
             let told = db.fault("save the item", &error);
-            db.pending.items = waiting;
+            (db.pending.items, db.pending.commands) = (waiting, commands);
             let since = *db.pending.refused.get_or_insert_with(Instant::now);
             db.pending.due = Some(Instant::now() + Duration::from_millis(fastrand::u64(AGAIN.0..AGAIN.1)));
             if !is_busy(&error) || since.elapsed() >= PATIENCE {

@@ -7,6 +7,15 @@ use rusqlite::Transaction;
 
 /// The index of substrings: what was said, and items with Chinese, Japanese or Korean characters.
 pub(super) const TRIGRAMS: &str = "item_trigrams";
+/// The index of summaries.
+const SUMMARIES: &str = "summary_words";
+
+/// Whether SQLite complains of a search index: these are checked, and made anew, by themselves. The words of items are in
+/// tables whose names begin alike.
+pub(in crate::store) fn is_named_in(fault: &str) -> bool {
+    [parts::FIRST, TRIGRAMS, SUMMARIES].iter().any(|index| fault.contains(index))
+}
+
 /// What the indexes take their text from.
 const WORDS_OF: &str = "item_text";
 const TRIGRAMS_OF: &str = "item_text_parts";
@@ -68,7 +77,7 @@ fn clear(db: &mut Db) -> Result<(), StoreError> {
     db.write("rebuild the search index", |tx| {
         parts::clear(tx)?;
         tx.execute(&format!("INSERT INTO {TRIGRAMS} ({TRIGRAMS}) VALUES ('delete-all')"), [])?;
-        tx.execute("INSERT INTO summary_words (summary_words) VALUES ('rebuild')", [])?;
+        tx.execute(&format!("INSERT INTO {SUMMARIES} ({SUMMARIES}) VALUES ('rebuild')"), [])?;
         tx.execute("UPDATE state SET value = 0 WHERE name = 'indexed'", []).map(drop)
     })
 }
@@ -77,7 +86,7 @@ fn clear(db: &mut Db) -> Result<(), StoreError> {
 pub(in crate::store) fn is_sound(db: &mut Db) -> bool {
     let check = |tx: &Transaction<'_>| {
         let words = parts::all(tx)?.into_iter().map(|part| part.table);
-        for index in words.chain([TRIGRAMS.to_owned(), "summary_words".to_owned()]) {
+        for index in words.chain([TRIGRAMS, SUMMARIES].map(str::to_owned)) {
             tx.execute(&format!("INSERT INTO {index} ({index}) VALUES ('integrity-check')"), [])?;
         }
         Ok(())

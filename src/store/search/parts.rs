@@ -5,7 +5,7 @@ use rusqlite::{Connection, Transaction};
 /// Items after which a part is full.
 const SIZE: i64 = if cfg!(test) { 64 } else { 131_072 };
 /// The part that a database begins with.
-const FIRST: &str = "item_words";
+pub(super) const FIRST: &str = "item_words";
 
 /// An FTS5 table with the words of some items.
 #[derive(Clone, Debug, PartialEq, Eq)]
