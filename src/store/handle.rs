@@ -247,14 +247,12 @@ impl Store {
 
     /// Keeps a named value of a session: grants, plan, effort. `Null` removes it.
     pub async fn set_meta(&self, session: &SessionId, name: &str, value: serde_json::Value) -> Result<(), StoreError> {
-        let name = name.to_owned();
-        self.change("save the session's state", session, move |tx, key| {
-            if value.is_null() {
-                tx.execute("DELETE FROM session_meta WHERE session = ?1 AND name = ?2", (key, name)).map(drop)
-            } else {
-                let sql = "INSERT OR REPLACE INTO session_meta (session, name, value) VALUES (?1, ?2, ?3)";
-                tx.prepare_cached(sql)?.execute((key, name, value.to_string())).map(drop)
-            }
+        let (session, name) = (session.clone(), name.to_owned());
+        self.ask_beside(move |db| {
+            let work = |tx: &rusqlite::Transaction<'_>, key| resume::put_value(tx, key, &name, &value);
+            sessions::change(db, "save the session's state", &session, work)?;
+            journal::follow_fact(db, &session, name, value);
+            Ok(())
         })
         .await
     }

@@ -5,7 +5,7 @@
 //! database is the truth: what a journal says otherwise is not believed while the database can be read.
 
 pub(super) mod lines;
-mod marker;
+pub(super) mod marker;
 pub(super) mod pending;
 mod record;
 mod spare;
@@ -17,7 +17,7 @@ pub(super) use spare::{all_bytes, others_work, size, spare};
 
 use super::db::Db;
 use super::error::StoreError;
-use super::{items, sessions};
+use super::{items, resume, sessions};
 use crate::fs::remove;
 use crate::protocol::{Item, ItemId, SessionId};
 use record::Packer;
@@ -181,6 +181,7 @@ fn seed(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Record>>
     }
     rewinds.extend(out);
     records.extend(rewinds.into_iter().map(|(number, first, last)| Record::Rewind { number, first, last }));
+    records.extend(resume::values(conn, key)?.into_iter().map(|(name, value)| Record::Fact { name, value }));
     Ok(records)
 }
 
@@ -253,6 +254,13 @@ pub(super) fn follow_head(db: &mut Db, session: &SessionId) {
     }
 }
 
+/// Writes down a named value of a session, when it has a journal.
+pub(super) fn follow_fact(db: &mut Db, session: &SessionId, name: String, value: serde_json::Value) {
+    if !db.in_memory && path(&db.home, session).exists() {
+        follow(db, session, &[Record::Fact { name, value }]);
+    }
+}
+
 /// Keeps streamed text: what is new of it. `false`: it can't be written.
 pub(super) fn stream(db: &mut Db, session: &SessionId, text: super::actor::Streamed, at: i64) -> bool {
     if db.in_memory {
@@ -296,6 +304,17 @@ pub(super) fn take_streams(db: &mut Db, session: Option<&SessionId>) -> HashMap<
         Some(session) => db.journal.streamed.remove_entry(session).into_iter().collect(),
         None => std::mem::take(&mut db.journal.streamed),
     }
+}
+
+/// The name of the marker of this process, which it keeps locked; empty: there is none.
+pub(super) fn enlist(db: &mut Db) -> String {
+    if db.in_memory {
+        return String::new();
+    }
+    db.journal.marker.name(&db.home, (db.pid, db.born)).unwrap_or_else(|error| {
+        tracing::debug!(%error, "other processes know this one by its number alone");
+        String::new()
+    })
 }
 
 /// What the journals got survives a power loss when this returns.

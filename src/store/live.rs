@@ -1,9 +1,11 @@
 //! What holds only while a program works in a session: the streamed text, and who is at it.
 
 use super::actor::Streamed;
-use super::db::{Db, birth};
+use super::db::Db;
+use super::journal::marker::runs;
 use crate::protocol::{AssistantBody, Body, Item, SessionId};
 use rusqlite::{Connection, OptionalExtension, Transaction};
+use std::path::Path;
 
 /// Writes the newest streamed text of every session that has some.
 pub(super) fn write_streams(db: &mut Db) {
@@ -73,16 +75,16 @@ pub(super) fn partial(conn: &Connection, session: i64) -> rusqlite::Result<Optio
 }
 
 /// Another process that works in this session now.
-pub(super) fn other(conn: &Connection, session: i64, me: i64) -> rusqlite::Result<Option<i64>> {
+pub(super) fn other(conn: &Connection, home: &Path, session: i64, me: (i64, i64)) -> rusqlite::Result<Option<i64>> {
     // The same process has one store; a row of its own is left from an earlier one.
-    Ok(any(conn, session)?.filter(|pid| *pid != me))
+    Ok(worker(conn, home, session)?.filter(|worker| *worker != me).map(|(pid, _)| pid))
 }
 
-/// The process that works in this session now, be it this one.
-pub(super) fn any(conn: &Connection, session: i64) -> rusqlite::Result<Option<i64>> {
-    let mut get = conn.prepare_cached("SELECT pid, born FROM live WHERE session = ?1")?;
-    let row: Option<(i64, i64)> = get.query_row([session], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(row.filter(|(pid, born)| birth(*pid) == Some(*born)).map(|(pid, _)| pid))
+/// The process that works in this session now, be it this one: its number and its start.
+pub(super) fn worker(conn: &Connection, home: &Path, session: i64) -> rusqlite::Result<Option<(i64, i64)>> {
+    let mut get = conn.prepare_cached("SELECT pid, born, marker FROM live WHERE session = ?1")?;
+    let row = get.query_row([session], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?))).optional()?;
+    Ok(row.filter(|(pid, born, marker)| runs(home, *pid, *born, marker)).map(|(pid, born, _)| (pid, born)))
 }
 
 /// Forgets programs that were killed: their sessions are nobody's.
@@ -91,16 +93,17 @@ pub(super) fn bury(db: &mut Db) {
         return;
     }
     let dead = db.read("look for programs that have exited", |conn| {
-        let mut get = conn.prepare("SELECT DISTINCT pid, born FROM live")?;
-        let rows = get.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let rows: Vec<(i64, i64)> = rows.collect::<rusqlite::Result<_>>()?;
-        Ok(rows.into_iter().filter(|(pid, born)| birth(*pid) != Some(*born)).collect::<Vec<_>>())
+        let mut get = conn.prepare("SELECT DISTINCT pid, born, marker FROM live")?;
+        let rows = get.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows: Vec<(i64, i64, String)> = rows.collect::<rusqlite::Result<_>>()?;
+        let is_dead = |(pid, born, marker): &(i64, i64, String)| !runs(&db.home, *pid, *born, marker);
+        Ok(rows.into_iter().filter(is_dead).collect::<Vec<_>>())
     });
     let buried = match dead {
         Ok(dead) if dead.is_empty() => return,
         Ok(dead) => db.write("forget programs that have exited", |tx| {
-            let mut forget = tx.prepare_cached("DELETE FROM live WHERE pid = ?1 AND born = ?2")?;
-            dead.iter().try_for_each(|row| forget.execute(*row).map(drop))
+            let mut forget = tx.prepare_cached("DELETE FROM live WHERE pid = ?1 AND born = ?2 AND marker = ?3")?;
+            dead.iter().try_for_each(|(pid, born, marker)| forget.execute((pid, born, marker)).map(drop))
         }),
         Err(error) => Err(error),
     };
@@ -117,9 +120,9 @@ pub(super) fn is_mine(conn: &Connection, session: &SessionId, pid: i64, born: i6
 }
 
 /// Says that this process works in the session, which is thrown away by nobody then.
-pub(super) fn enter(conn: &Connection, session: i64, pid: i64, born: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO live (session, pid, born) VALUES (?1, ?2, ?3)")?
-        .execute((session, pid, born))?;
+pub(super) fn enter(conn: &Connection, session: i64, (pid, born): (i64, i64), marker: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO live (session, pid, born, marker) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((session, pid, born, marker))?;
     conn.prepare_cached(
         "UPDATE sessions SET ended_at = NULL, trashed_at = NULL
          WHERE key = ?1 AND (ended_at IS NOT NULL OR trashed_at IS NOT NULL)",

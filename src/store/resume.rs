@@ -19,18 +19,18 @@ pub(super) fn open(db: &mut Db, session: &SessionId, limit: usize, readers: &[St
     live::settle_streams(db, Some(session));
     super::journal::take_in::of_session(db, session);
     db.pending.forget_known();
-    let (pid, born) = (db.pid, db.born);
+    let (me, marker, home) = ((db.pid, db.born), super::journal::enlist(db), db.home.clone());
     let mut ended: Vec<Item> = Vec::new();
     let opened = db.write("open the session", |tx| {
         let Some(key) = sessions::key(tx, session)? else { return Ok(None) };
-        let other = live::other(tx, key, pid)?;
+        let other = live::other(tx, &home, key, me)?;
         if other.is_none() {
             let ends = loose_ends(tx, key)?;
             log_loose_ends(tx, session, key, readers)?;
             let ids = items::append_in(tx, session, &ends)?;
             ended = ends.into_iter().zip(ids).map(|(item, id)| Item { id, ..item }).collect();
             tx.prepare_cached("DELETE FROM partials WHERE session = ?1")?.execute([key])?;
-            live::enter(tx, key, pid, born)?;
+            live::enter(tx, key, me, &marker)?;
         }
         read(tx, session, limit, other)
     });
@@ -99,6 +99,20 @@ pub(super) fn values(conn: &Connection, key: i64) -> rusqlite::Result<BTreeMap<S
         }
     }
     Ok(found)
+}
+
+/// Keeps a named value; null removes it.
+pub(super) fn put_value(
+    tx: &Transaction<'_>,
+    key: i64,
+    name: &str,
+    value: &serde_json::Value,
+) -> rusqlite::Result<()> {
+    if value.is_null() {
+        return tx.execute("DELETE FROM session_meta WHERE session = ?1 AND name = ?2", (key, name)).map(drop);
+    }
+    let sql = "INSERT OR REPLACE INTO session_meta (session, name, value) VALUES (?1, ?2, ?3)";
+    tx.prepare_cached(sql)?.execute((key, name, value.to_string())).map(drop)
 }
 
 /// Items that end what was cut off: the streamed answer, calls without a result, and a note.

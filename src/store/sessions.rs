@@ -50,7 +50,7 @@ pub(super) fn insert(tx: &Transaction<'_>, new: &NewSession) -> rusqlite::Result
 /// Makes the session if it is not there and says that this process works in it. A row that an item made, when this was
 /// refused before, gets what it lacks.
 pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
-    let (pid, born) = (db.pid, db.born);
+    let (me, marker) = ((db.pid, db.born), super::journal::enlist(db));
     db.pending.forget_known();
     let is_filled = db.write("start a session", |tx| {
         tx.prepare_cached(
@@ -68,7 +68,7 @@ pub(super) fn create(db: &mut Db, new: &NewSession) -> Result<(), StoreError> {
             // Items may wait, and be in the journal: it knows neither folder nor model.
             None => (insert(tx, new)?, true),
         };
-        super::live::enter(tx, key, pid, born)?;
+        super::live::enter(tx, key, me, &marker)?;
         Ok(is_filled)
     })?;
     if is_filled {
@@ -226,9 +226,9 @@ pub(super) fn like_escaped(text: &str) -> String {
 /// Deletes a session with all that belongs to it; `false` when there was none. One that another process works in stays.
 pub(super) fn delete(db: &mut Db, session: &SessionId) -> Result<bool, StoreError> {
     let mut busy = None;
-    let me = db.pid;
+    let (me, home) = ((db.pid, db.born), db.home.clone());
     let gone = delete_if(db, session, |tx, key| {
-        busy = super::live::other(tx, key, me)?;
+        busy = super::live::other(tx, &home, key, me)?;
         Ok(busy.is_none())
     })?;
     match busy {

@@ -1,10 +1,12 @@
 //! Which journals a process writes to, and where it began: `journal/open/PID.BORN.NUMBER`, a line a session. A program that
 //! ends in order removes its marker when the database has everything; one that is left behind says what must be looked at.
+//! While the program runs it keeps its marker locked: containers that share a home don't see each other's processes.
 
 use super::{FOLDER, name};
 use crate::fs::remove;
 use crate::protocol::SessionId;
 use crate::store::db::birth;
+use rustix::fs::{FlockOperation, flock};
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -29,14 +31,25 @@ impl Marker {
         if self.noted.get(session).is_some_and(|noted| *noted <= length) {
             return Ok(0);
         }
-        let (file, _) = match &mut self.file {
-            Some(file) => file,
-            none => none.insert(create(home, me)?),
-        };
+        let (file, _) = self.opened(home, me)?;
         let line = format!("{length} {}\n", name(session));
         file.write_all(line.as_bytes())?;
         self.noted.insert(session.clone(), length);
         Ok(line.len() as u64)
+    }
+
+    /// Its file, which is made when it is first wanted.
+    fn opened(&mut self, home: &Path, me: (i64, i64)) -> std::io::Result<&mut (File, PathBuf)> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(create(home, me)?)),
+        }
+    }
+
+    /// The name of its file, for other processes to look at.
+    pub fn name(&mut self, home: &Path, me: (i64, i64)) -> std::io::Result<String> {
+        let (_, path) = self.opened(home, me)?;
+        Ok(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
     }
 
     /// The marker itself survives a power loss.
@@ -70,9 +83,27 @@ impl Marker {
 fn create(home: &Path, (pid, born): (i64, i64)) -> std::io::Result<(File, PathBuf)> {
     let folder = home.join(FOLDER).join(OPEN);
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    let path = folder.join(format!("{pid}.{born}.{}", fastrand::u32(..)));
-    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path)?;
+    let name = format!("{pid}.{born}.{}", fastrand::u32(..));
+    // Nobody takes it for a marker before it is locked.
+    let (new, path) = (folder.join(format!("new.{name}")), folder.join(name));
+    let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&new)?;
+    if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        tracing::debug!(%error, "no locks here: who runs is told by the numbers of processes");
+    }
+    fs::rename(&new, &path)?;
     Ok((file, path))
+}
+
+/// Whether a process runs: by its number, or by the lock that it has on its marker. The number of another container is
+/// nobody's here.
+pub(in crate::store) fn runs(home: &Path, pid: i64, born: i64, marker: &str) -> bool {
+    birth(pid) == Some(born)
+        || !marker.is_empty() && !marker.contains('/') && is_locked(&home.join(FOLDER).join(OPEN).join(marker))
+}
+
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    matches!(flock(&file, FlockOperation::NonBlockingLockShared), Err(rustix::io::Errno::WOULDBLOCK))
 }
 
 fn forget(home: &Path, path: &Path) {
@@ -106,7 +137,8 @@ pub(super) fn others(home: &Path, mine: &Marker, me: i64) -> Vec<Left> {
 }
 
 fn read(path: PathBuf, me: i64) -> Option<Left> {
-    let mut parts = path.file_name()?.to_str()?.split('.').map(str::parse::<i64>);
+    let name = path.file_name()?.to_str()?;
+    let mut parts = name.split('.').map(str::parse::<i64>);
     let (pid, born) = (parts.next()?.ok()?, parts.next()?.ok()?);
     let text = fs::read_to_string(&path).ok()?;
     let journals = text.lines().filter_map(|line| {
@@ -114,6 +146,7 @@ fn read(path: PathBuf, me: i64) -> Option<Left> {
         Some((name.to_owned(), length.parse().ok()?))
     });
     let journals = journals.collect();
-    let runs = birth(pid) == Some(born);
-    Some(Left { is_alive: pid != me && runs, is_ours: pid == me && runs, path, journals })
+    let is_ours = pid == me && birth(pid) == Some(born);
+    let home = path.ancestors().nth(3)?;
+    Some(Left { is_alive: !is_ours && runs(home, pid, born, name), is_ours, path, journals })
 }

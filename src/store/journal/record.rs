@@ -40,6 +40,11 @@ pub(in crate::store) enum Record {
     Redo {
         number: i64,
     },
+    /// A named value of the session: grants, plan, effort. A later one wins; null: it has none.
+    Fact {
+        name: String,
+        value: serde_json::Value,
+    },
 }
 
 /// Enough to make a session's row anew.

@@ -43,10 +43,11 @@ pub(in crate::store) fn others_work(db: &Db) -> bool {
     marker::others(&db.home, &db.journal.marker, db.pid).iter().any(|left| left.is_alive)
         || db
             .conn
-            .prepare("SELECT pid, born FROM live WHERE pid <> ?1")
+            .prepare("SELECT pid, born, marker FROM live WHERE NOT (pid = ?1 AND born = ?2)")
             .and_then(|mut get| {
-                let rows = get.query_map([db.pid], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?;
-                Ok(rows.flatten().any(|(pid, born)| crate::store::db::birth(pid) == Some(born)))
+                let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
+                let rows = get.query_map([db.pid, db.born], read)?;
+                Ok(rows.flatten().any(|(pid, born, marker)| marker::runs(&db.home, pid, born, &marker)))
             })
             .unwrap_or(false)
 }

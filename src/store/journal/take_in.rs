@@ -7,7 +7,7 @@ use crate::store::db::Db;
 use crate::store::error::StoreError;
 use crate::store::{NewSession, items, sessions};
 use rusqlite::{OptionalExtension, Transaction};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -180,6 +180,7 @@ pub(super) fn place_all(tx: &Transaction<'_>, session: &SessionId, records: Vec<
     let mut places = Places { tx, session, key, times: None };
     let mut moved = 0;
     let mut stream: Option<(u32, i64, String, String)> = None;
+    let mut facts = BTreeMap::new();
     for record in records {
         match record {
             Record::Session(_) => {}
@@ -199,7 +200,12 @@ pub(super) fn place_all(tx: &Transaction<'_>, session: &SessionId, records: Vec<
                 leave_out(tx, key, number, first, last)?;
             }
             Record::Redo { number } => put_back(tx, key, number)?,
+            Record::Fact { name, value } => drop(facts.insert(name, value)),
         }
+    }
+    // A session that is there has its own.
+    for (name, value) in facts.iter().filter(|_| is_new) {
+        crate::store::resume::put_value(tx, key, name, value)?;
     }
     if let Some((turn, at, text, reasoning)) = stream {
         crate::store::live::put_partial(tx, session, turn, at, &text, &reasoning)?;

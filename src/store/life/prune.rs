@@ -1,8 +1,9 @@
 //! Sessions that were not used for long are deleted for good, and the database gives back what they took.
 
 use crate::protocol::SessionId;
-use crate::store::db::{BUSY, Db, birth};
+use crate::store::db::{BUSY, Db};
 use crate::store::error::{StoreError, is_busy};
+use crate::store::journal::marker::runs;
 use crate::store::search::index;
 use crate::store::{SessionRow, SpareJournal, Store, durability, journal, sessions};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row};
@@ -77,7 +78,7 @@ impl Pruned {
 
 /// Columns that tell whether a session may go.
 const STATE: &str = "s.pinned_at IS NOT NULL, s.trashed_at, max(s.updated_at, coalesce(s.ended_at, 0)),
-  EXISTS (SELECT 1 FROM drafts WHERE place IN ('session:' || s.id, 'queue:session:' || s.id)), l.pid, l.born";
+  EXISTS (SELECT 1 FROM drafts WHERE place IN ('session:' || s.id, 'queue:session:' || s.id)), l.pid, l.born, l.marker";
 
 /// Why an old session stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ enum Stays {
 }
 
 /// The columns of [`STATE`] from `at` on; `None`: it goes.
-fn stays(row: &Row<'_>, at: usize, cut: Cut) -> rusqlite::Result<Option<Stays>> {
+fn stays(row: &Row<'_>, at: usize, home: &Path, cut: Cut) -> rusqlite::Result<Option<Stays>> {
     let is_before = |time: Option<i64>, cut: Option<i64>| time.zip(cut).is_some_and(|(time, cut)| time < cut);
     let is_over = is_before(row.get(at + 1)?, cut.trashed_before);
     if !is_over && !is_before(Some(row.get(at + 2)?), cut.used_before) {
@@ -97,7 +98,7 @@ fn stays(row: &Row<'_>, at: usize, cut: Cut) -> rusqlite::Result<Option<Stays>> 
     }
     let live: Option<i64> = row.get(at + 4)?;
     if let Some(pid) = live
-        && birth(pid) == row.get(at + 5)?
+        && runs(home, pid, row.get(at + 5)?, &row.get::<_, String>(at + 6)?)
     {
         return Ok(Some(Stays::Open));
     }
@@ -125,11 +126,11 @@ fn aged(conn: &Connection, path: &Path, me: i64, cut: Cut) -> rusqlite::Result<A
     let mut statement = conn.prepare(&sql)?;
     let mut rows = statement.query((cut.used_before, cut.trashed_before))?;
     while let Some(row) = rows.next()? {
-        match stays(row, sessions::COLUMN_COUNT, cut)? {
+        match stays(row, sessions::COLUMN_COUNT, home, cut)? {
             None => {
-                taken += row.get::<_, i64>(sessions::COLUMN_COUNT + 6)?;
+                taken += row.get::<_, i64>(sessions::COLUMN_COUNT + 7)?;
                 items += row.get::<_, i64>(7)?;
-                going.insert(row.get::<_, i64>(sessions::COLUMN_COUNT + 7)?);
+                going.insert(row.get::<_, i64>(sessions::COLUMN_COUNT + 8)?);
                 let row = sessions::row(row)?;
                 found.journals += journal::size(home, &SessionId(row.id.clone()));
                 found.sessions.push(row);
@@ -217,10 +218,10 @@ impl Pages {
 
 /// Deletes a session that is still old; `None`: it is not, or it is gone.
 fn prune(db: &mut Db, session: &SessionId, cut: Cut) -> Result<Option<Pruned>, StoreError> {
-    let mut pruned = Pruned::default();
+    let (mut pruned, home) = (Pruned::default(), db.home.clone());
     let state = format!("SELECT {STATE} FROM sessions s LEFT JOIN live l ON l.session = s.key WHERE s.key = ?1");
     let gone = sessions::delete_if(db, session, |tx, key| {
-        let goes = tx.query_row(&state, [key], |row| stays(row, 0, cut).map(|stays| stays.is_none()))?;
+        let goes = tx.query_row(&state, [key], |row| stays(row, 0, &home, cut).map(|stays| stays.is_none()))?;
         if goes {
             let keys = "SELECT min(key), max(key) FROM items WHERE session = ?1 HAVING min(key) IS NOT NULL";
             pruned.keys = tx.query_row(keys, [key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -83,7 +83,7 @@ pub(in crate::store) fn fields(row: &Row<'_>, at: usize, into: &mut SessionRow) 
 
 /// Changes one session. One that another program works in does not go into the trash.
 pub(in crate::store) fn change(db: &mut Db, session: &SessionId, change: SessionChange) -> Result<(), StoreError> {
-    let (me, now) = (db.pid, crate::store::now());
+    let (me, now, home) = ((db.pid, db.born), crate::store::now(), db.home.clone());
     let (column, on) = match change {
         SessionChange::Title(title) => return sessions::set_title(db, session, &title).map(drop),
         SessionChange::Tags(tags) => {
@@ -98,7 +98,7 @@ pub(in crate::store) fn change(db: &mut Db, session: &SessionId, change: Session
     let busy = sessions::change(db, "save the session", session, |tx, key| {
         if column == "trashed_at"
             && on
-            && let Some(pid) = live::other(tx, key, me)?
+            && let Some(pid) = live::other(tx, &home, key, me)?
         {
             return Ok(Some(pid));
         }
@@ -132,7 +132,7 @@ impl Store {
                 let session = SessionId(row.id);
                 let is_open = db.read("look who works in the session", |conn| {
                     let key = sessions::key(conn, &session)?;
-                    Ok(key.map(|key| live::any(conn, key)).transpose()?.flatten().is_some())
+                    Ok(key.map(|key| live::worker(conn, &db.home, key)).transpose()?.flatten().is_some())
                 })?;
                 if is_open {
                     continue;

@@ -11,6 +11,7 @@ fn of(home: &Path, session: &str) -> Vec<String> {
         Record::Stream { text, .. } => format!("stream {text}"),
         Record::Rewind { first, last, .. } => format!("rewind {} to {}", first.0, last.0),
         Record::Redo { .. } => "redo".to_owned(),
+        Record::Fact { name, value } => format!("fact {name} {value}"),
     };
     records(home, &id(session)).into_iter().map(word).collect()
 }
@@ -214,5 +215,27 @@ fn an_item_whose_number_was_taken_comes_back_once() {
         let again = Store::spawn(home.path());
         again.repair().await.expect("repairs");
         assert_eq!(all(&again, "a").await, both);
+    });
+}
+
+#[test]
+fn plan_and_grants_come_back_from_the_journal_and_the_database_is_believed_over_it() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        store.create(new("a", "/src")).await.expect("created");
+        store.set_meta(&id("a"), "plan", serde_json::json!(["first"])).await.expect("kept");
+        store.append(&id("a"), vec![item(1, user("one"))]).await.expect("kept");
+        store.set_meta(&id("a"), "grants", serde_json::json!(["ls"])).await.expect("kept");
+        store.set_meta(&id("a"), "effort", serde_json::json!("high")).await.expect("kept");
+        store.set_meta(&id("a"), "effort", serde_json::Value::Null).await.expect("removed");
+        let wanted = store.meta(&id("a")).await.expect("reads");
+        assert_eq!(wanted.len(), 2);
+        store.close().await;
+        let (again, _) = rebuilt(home.path()).await;
+        assert_eq!(again.meta(&id("a")).await.expect("reads"), wanted);
+        again.sql("DELETE FROM session_meta WHERE name = 'grants'").await;
+        again.repair().await.expect("repairs");
+        assert_eq!(again.meta(&id("a")).await.expect("reads").len(), 1, "what was taken back stays so");
     });
 }

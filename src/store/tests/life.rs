@@ -343,8 +343,12 @@ fn programs_that_were_killed_work_in_nothing_and_those_that_run_keep_their_empty
         let mut child = child.expect("a process");
         let born = crate::store::db::birth(child.id().into()).expect("it lives");
         let session = |name| format!("(SELECT key FROM sessions WHERE id = '{name}')");
-        store.sql(&format!("UPDATE live SET pid = 999999999 WHERE session = {}", session("dead"))).await;
-        let other = format!("UPDATE live SET pid = {}, born = {born} WHERE session = {}", child.id(), session("alive"));
+        store.sql(&format!("UPDATE live SET pid = 999999999, marker = '' WHERE session = {}", session("dead"))).await;
+        let other = format!(
+            "UPDATE live SET pid = {}, born = {born}, marker = '' WHERE session = {}",
+            child.id(),
+            session("alive")
+        );
         store.sql(&other).await;
         let again = Store::spawn(home.path());
         assert_eq!(text(&again, "SELECT id FROM sessions JOIN live ON session = key").await, ["alive"]);

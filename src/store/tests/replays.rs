@@ -103,3 +103,31 @@ fn what_came_back_stays_when_the_program_died_before_it_told_the_journal() {
         assert_eq!((shown(&again).await, again.last_rewind(&id("a")).await), (3, Ok(None)));
     });
 }
+
+#[test]
+fn a_program_that_runs_in_another_container_is_alive_by_its_lock() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        three(&store).await;
+        store.close().await;
+        // Its number is nobody's here.
+        let marker = home.path().join("journal/open/999999999.1.7");
+        left_behind(home.path(), "a");
+        let held = fs::File::open(&marker).expect("is there");
+        rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).expect("locked");
+        let here = Store::spawn(home.path());
+        let theirs = "INSERT INTO live SELECT key, 999999999, 1, '999999999.1.7' FROM sessions";
+        here.sql(theirs).await;
+        let opening = here.open_session(&id("a"), 9, Vec::new()).await.expect("opens");
+        assert_eq!(opening.live_elsewhere, Some(999_999_999));
+        assert!(here.delete(&id("a")).await.is_err());
+        let again = Store::spawn(home.path());
+        assert_eq!(shown(&again).await, 3);
+        assert!(marker.exists(), "its journals are its own while it runs");
+        drop(held);
+        let last = Store::spawn(home.path());
+        assert_eq!(last.open_session(&id("a"), 9, Vec::new()).await.expect("opens").live_elsewhere, None);
+        assert!(!marker.exists());
+    });
+}

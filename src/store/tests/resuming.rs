@@ -175,7 +175,7 @@ fn a_session_that_another_process_works_in_is_left_as_it_is() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
         let pid = i64::from(child.id());
         let born = super::super::db::birth(pid).expect("it lives");
-        store.sql(&format!("UPDATE live SET pid = {pid}, born = {born}")).await;
+        store.sql(&format!("UPDATE live SET pid = {pid}, born = {born}, marker = ''")).await;
         let opening = store.open_session(&id("one"), 10, Vec::new()).await.expect("opens");
         assert_eq!((opening.live_elsewhere, opening.items.len()), (Some(pid), 1));
         let session = "one".to_owned();
