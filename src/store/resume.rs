@@ -102,12 +102,7 @@ pub(super) fn values(conn: &Connection, key: i64) -> rusqlite::Result<BTreeMap<S
 }
 
 /// Keeps a named value; null removes it.
-pub(super) fn put_value(
-    tx: &Transaction<'_>,
-    key: i64,
-    name: &str,
-    value: &serde_json::Value,
-) -> rusqlite::Result<()> {
+pub(super) fn put_value(tx: &Transaction<'_>, key: i64, name: &str, value: &serde_json::Value) -> rusqlite::Result<()> {
     if value.is_null() {
         return tx.execute("DELETE FROM session_meta WHERE session = ?1 AND name = ?2", (key, name)).map(drop);
     }
