@@ -7,7 +7,11 @@ use std::fs;
 /// As in a window that has waited long enough.
 async fn impatient(home: &Path) -> Store {
     let store = Store::spawn(home);
-    store.ask(|db| Ok(db.tries = 0)).await.expect("set");
+    let set = store.ask(|db| {
+        db.tries = 0;
+        Ok(())
+    });
+    set.await.expect("set");
     store
 }
 
@@ -47,11 +51,11 @@ fn a_session_that_began_while_the_database_was_locked_knows_its_folder_and_model
         store.create(new("a", "/src")).await.expect("made");
         let row = store.about(&id("a")).await.expect("known").row;
         assert_eq!((row.cwd.as_str(), row.model.as_str(), row.items), ("/src", "test:model", 1));
-        let heads = records(home.path(), &id("a")).into_iter().filter_map(|record| match record {
+        let mut heads = records(home.path(), &id("a")).into_iter().filter_map(|record| match record {
             Record::Session(head) => Some((head.cwd, head.model)),
             _ => None,
         });
-        assert_eq!(heads.last(), Some(("/src".to_owned(), "test:model".to_owned())));
+        assert_eq!(heads.next_back(), Some(("/src".to_owned(), "test:model".to_owned())));
         // A folder that is known stays.
         store.create(new("a", "/elsewhere")).await.expect("is there");
         assert_eq!(store.about(&id("a")).await.expect("known").row.cwd, "/src");
