@@ -40,8 +40,8 @@ pub struct Context {
     swept_to: Option<ItemId>,
     /// What the person decided about entries.
     kept: BTreeMap<ItemId, Keep>,
-    /// Bytes that a result may have at most; set when even the newest ones do not fit.
-    cap: Option<usize>,
+    /// Bytes that results up to an entry may have at most; set when even newer ones do not fit.
+    cap: Option<(usize, ItemId)>,
 }
 
 impl Context {
@@ -92,9 +92,26 @@ impl Context {
     pub fn sent(&self, item: &Item) -> Sent {
         match self.kept.get(&item.id) {
             Some(keep) => Sent::Kept(*keep),
-            None if matches!(item.body, Body::Tool(_)) && self.is_pruned(item.id) => Sent::Shortened,
+            None if self.is_shortened(item) => Sent::Shortened,
             None => Sent::Whole,
         }
+    }
+
+    /// Whether less of a result is sent than there is, because the window was full.
+    fn is_shortened(&self, item: &Item) -> bool {
+        let Body::Tool(body) = &item.body else { return false };
+        let size = body.content.len();
+        self.is_pruned(item.id) && size > PRUNE_FROM || self.cap_of(item.id).is_some_and(|cap| size > cap)
+    }
+
+    /// Results of which less is sent than there is.
+    pub fn shortened(&self) -> usize {
+        self.items.iter().filter(|item| self.is_shortened(item)).count()
+    }
+
+    /// Bytes of a result that may be sent.
+    fn cap_of(&self, id: ItemId) -> Option<usize> {
+        self.cap.filter(|(_, to)| id <= *to && !self.is(id, Keep::Pinned)).map(|(cap, _)| cap)
     }
 
     /// Whether a step or one of its results is pinned.
@@ -254,10 +271,14 @@ impl Context {
                     }
                     Some(_) | None => content,
                 };
-                let text = match self.cap {
+                let text = match self.cap_of(*id) {
                     _ if self.is(*id, Keep::Out) => DROPPED.to_owned(),
                     _ if repeated.contains(id) => REPEATED.to_owned(),
-                    _ if pruned => lines::line(&call.name, &call.args, content),
+                    _ if pruned => {
+                        let line = lines::line(&call.name, &call.args, content);
+                        // One line of a short result is the result.
+                        if line.len() < content.len() { line } else { content.clone() }
+                    }
                     Some(cap) if content.len() > cap => head_and_tail(content, cap),
                     Some(_) | None => content.clone(),
                 };
@@ -297,7 +318,11 @@ impl Context {
     pub fn tokens_of(&self, item: &Item) -> u64 {
         let chars = match &item.body {
             _ if self.is(item.id, Keep::Out) => DROPPED.len(),
-            Body::User { .. } | Body::Assistant(_) | Body::Tool(_) if self.is(item.id, Keep::Line) => LINE,
+            Body::User { text, .. } if self.is(item.id, Keep::Line) => text.len().min(LINE),
+            Body::Assistant(body) if self.is(item.id, Keep::Line) => {
+                body.text.len().min(LINE) + body.calls.iter().map(|c| c.name.len() + c.args.len()).sum::<usize>()
+            }
+            Body::Tool(body) if self.is(item.id, Keep::Line) => body.content.len().min(LINE),
             Body::User { text, images, context, .. } => {
                 text.len() + context.len() + images.len() * tokens::IMAGE * tokens::BYTES
             }
@@ -308,15 +333,39 @@ impl Context {
                 body.content.len() + body.images.len() * tokens::IMAGE * tokens::BYTES
             }
             Body::Tool(body) if self.is_pruned(item.id) => body.content.len().min(PRUNE_FROM),
-            Body::Tool(body) => body.content.len().min(self.cap.unwrap_or(usize::MAX)),
+            Body::Tool(body) => body.content.len().min(self.cap_of(item.id).unwrap_or(usize::MAX)),
             Body::Summary(_) | Body::Note { .. } => 0,
         };
         tokens::of(chars)
     }
 
-    /// Shrinks old tool results until the context fits `limit` tokens with room to grow. `false`: nothing was left to
+    /// Shrinks tool results until the context fits `limit` tokens with room to grow: those of earlier turns first, then old
+    /// ones of the turn that runs. Its newest ones stay whole, except as the `last_resort`. `false`: nothing was left to
     /// shrink.
-    pub fn prune(&mut self, limit: u64) -> bool {
+    pub fn prune(&mut self, limit: u64, last_resort: bool) -> bool {
+        let before = (self.pruned_to, self.cap);
+        let turn = self.items.last().map_or(0, |item| item.turn);
+        let newest = self.items.last().map_or(ItemId(0), |item| item.id);
+        let earlier = self.items.iter().rev().find(|item| item.turn < turn).map_or(ItemId(0), |item| item.id);
+        self.shorten(limit, earlier);
+        if self.estimate() > limit {
+            self.cut(limit, earlier);
+        }
+        if self.estimate() > limit {
+            self.shorten(limit, newest);
+        }
+        // A small window is never a dead end.
+        if last_resort && self.estimate() > limit {
+            self.cut(limit, newest);
+        }
+        if self.pruned_to != before.0 {
+            self.swept_to = Some(newest);
+        }
+        (self.pruned_to, self.cap) != before
+    }
+
+    /// Old results up to an entry become one line each, the oldest first.
+    fn shorten(&mut self, limit: u64, to: ItemId) {
         let target = (limit as f64 * TARGET) as u64;
         let summarized = self.summary().map(|(_, summary)| summary.to);
         let is_result = |item: &&Item| matches!(item.body, Body::Tool(_)) && summarized.is_none_or(|to| item.id > to);
@@ -328,7 +377,7 @@ impl Context {
         let mut sum = None;
         for at in &results[..candidates] {
             let id = self.items[*at].id;
-            if before.is_some_and(|to| id <= to) {
+            if id > to || before.is_some_and(|to| id <= to) {
                 continue;
             }
             let whole = self.tokens_of(&self.items[*at]);
@@ -341,27 +390,19 @@ impl Context {
                 break;
             }
         }
-        if self.pruned_to != before {
-            self.swept_to = self.items.last().map(|item| item.id);
-            return true;
-        }
-        self.cut_newest(limit)
     }
 
-    /// The last resort: even the newest results keep only head and tail, so that a small window is never a dead end.
-    fn cut_newest(&mut self, limit: u64) -> bool {
+    /// Results up to an entry keep only head and tail.
+    fn cut(&mut self, limit: u64, to: ItemId) {
         let tight = usize::try_from(limit).unwrap_or(usize::MAX) * tokens::BYTES / (KEEP_RESULTS * 2);
-        let before = self.cap;
-        let cap = before.map_or(tight, |cap| cap.min(tight)).max(PRUNE_FROM * 2);
-        let longest = self.items.iter().filter_map(|item| match &item.body {
-            Body::Tool(tool) => Some(tool.content.len()),
-            Body::User { .. } | Body::Assistant(_) | Body::Summary(_) | Body::Note { .. } => None,
-        });
-        if longest.max().unwrap_or(0) <= cap || before == Some(cap) {
-            return false;
+        let cap = self.cap.map_or(tight, |(cap, _)| cap.min(tight)).max(PRUNE_FROM * 2);
+        let is_longer = |item: &Item| match &item.body {
+            Body::Tool(tool) => item.id <= to && tool.content.len() > cap && !self.is_pruned(item.id),
+            Body::User { .. } | Body::Assistant(_) | Body::Summary(_) | Body::Note { .. } => false,
+        };
+        if self.items.iter().any(is_longer) {
+            self.cap = Some((cap, self.cap.map_or(to, |(_, before)| before.max(to))));
         }
-        self.cap = Some(cap);
-        true
     }
 }
 

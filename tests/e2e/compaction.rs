@@ -1,6 +1,8 @@
 //! A long conversation on the screen: compacted by a person, read, undone; what fills its window, changed.
 
-use crate::harness::{Home, Mock, Term};
+use crate::harness::mock::call;
+use crate::harness::{Home, Mock, Step, Term};
+use serde_json::json;
 
 #[test]
 fn a_person_compacts_reads_undoes_and_sees_what_fills_the_window() {
@@ -29,4 +31,30 @@ fn a_person_compacts_reads_undoes_and_sees_what_fills_the_window() {
     term.send("once more\r").shows("answered", |text| mock.count() > before && !text.contains("to stop"));
     let sent = mock.requests().last().unwrap()["messages"].to_string();
     assert!(sent.contains("prompt 3 many") && !sent.contains("CONTEXT COMPACTION"), "{sent}");
+}
+
+#[test]
+fn shortened_output_is_said_and_marked_and_the_newest_is_whole() {
+    let run = |n: usize| {
+        let command = format!("seq {n}000 {n}999; echo end{n}");
+        Step::Calls(String::new(), vec![call("terminal", json!({ "command": command }))])
+    };
+    let mock = Mock::start(vec![]);
+    let home = Home::empty();
+    home.window(&mock, 16_000, "approvals: {mode: yolo}\ncompression: {enabled: true}\n");
+    let mut term = Term::sized(&home, &[], (140, 45));
+    term.wait("❯");
+    for n in 1..=6 {
+        mock.push(vec![run(n), Step::Text(format!("answer {n}"))]);
+        term.send(&format!("prompt {n}\r")).wait(&format!("answer {n}"));
+        term.shows("at rest", |text| !text.contains("to stop"));
+        if term.text().contains("shortened ") {
+            break;
+        }
+    }
+    term.wait("shortened ").wait(" tokens · /context marks them");
+    let last = mock.requests().last().unwrap()["messages"].to_string();
+    let newest = last.rsplit("\"role\":\"tool\"").next().unwrap();
+    assert!(!newest.contains("left out: they do not fit"), "{newest}");
+    term.send("/context\r").wait("Next request:").wait("shortened");
 }

@@ -50,14 +50,15 @@ fn old_results_shrink_first_and_the_newest_only_when_nothing_else_is_left() {
     let items: Vec<Item> = (0..10).flat_map(|n| result(n, "é".repeat(20_000))).collect();
     let mut context = Context::new(items);
     let whole = context.estimate();
-    assert!(context.prune(whole / 2));
+    assert!(context.prune(whole / 2, false));
     assert!(context.estimate() < whole);
     let Message::Tool { content, .. } = &context.messages()[19] else { unreachable!("calls and results alternate") };
     assert_eq!(content.chars().count(), 20_000, "the newest stay whole");
+    assert!(!context.prune(8_000, false), "they are spared as long as something else can be done");
     // A window that six large results do not fit: they lose their middle, at character boundaries.
-    assert!(context.prune(8_000));
+    assert!(context.prune(8_000, true));
     assert!(context.estimate() <= 8_000, "{}", context.estimate());
-    assert!(!context.prune(8_000), "nothing is left to drop");
+    assert!(!context.prune(8_000, true), "nothing is left to drop");
 }
 
 #[test]
@@ -155,6 +156,31 @@ fn pictures_follow_the_results_of_their_step() {
     };
     assert!(matches!(&context.messages()[2], Message::User { text, .. } if text.contains("read_file")));
     assert_eq!(shown(&context), 1);
-    assert!(context.prune(2_000));
+    assert!(context.prune(2_000, false));
     assert_eq!(shown(&context), 0, "an old picture goes with its result");
+}
+
+#[test]
+fn results_of_the_running_turn_are_spared_and_those_that_are_cut_are_marked() {
+    let mut items: Vec<Item> = (0..4).flat_map(|n| result(n, "x".repeat(12_000))).collect();
+    for item in &mut items[6..] {
+        item.turn = 2;
+    }
+    let mut context = Context::new(items.clone());
+    assert!(context.prune(8_000, false));
+    assert!(context.estimate() <= 8_000, "{}", context.estimate());
+    let sent: Vec<Sent> = [1, 3, 5, 7].map(|at| context.sent(&items[at])).to_vec();
+    assert_eq!(sent, [Sent::Shortened, Sent::Shortened, Sent::Shortened, Sent::Whole]);
+    assert_eq!(context.shortened(), 3);
+    let Message::Tool { content, .. } = &context.messages()[7] else { unreachable!("calls and results alternate") };
+    assert_eq!(content.len(), 12_000);
+}
+
+#[test]
+fn one_line_of_an_entry_is_never_more_than_the_entry() {
+    let mut context = Context::new(result(1, "short\nresult".into()).to_vec());
+    let whole = context.estimate();
+    context.keep([(ItemId(2), Keep::Line), (ItemId(3), Keep::Line)].into());
+    assert!(context.estimate() <= whole);
+    assert!(matches!(&context.messages()[1], Message::Tool { content, .. } if content == "short\nresult"));
 }

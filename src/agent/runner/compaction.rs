@@ -352,7 +352,14 @@ impl Runner {
     async fn read_summary(&mut self, edit: bool) {
         let context = &self.session.context;
         let Some((of, summary)) = context.summary() else {
-            return self.notice(Level::Info, "this conversation was not compacted").await;
+            let text = match context.shortened() {
+                0 => "this conversation was not compacted".to_owned(),
+                n => format!(
+                    "this conversation was not compacted; {} shortened, /context marks them",
+                    crate::text::format::plural(n as u64, "tool result is", "tool results are")
+                ),
+            };
+            return self.notice(Level::Info, text).await;
         };
         let covered = context.items().iter().filter(|item| summary.covers(item.id));
         let left = covered.filter_map(crate::agent::rewind::left_out).take(SHOWN).collect();

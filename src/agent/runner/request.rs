@@ -7,8 +7,8 @@ use crate::context::context_files::ContextFile;
 use crate::context::layers::{self, Budget};
 use crate::context::prompt;
 use crate::lock::lock;
-use crate::protocol::{ContextLayer, Layer, Level, Mode};
-use crate::text::format::count;
+use crate::protocol::{Body, ContextLayer, Layer, Level, Mode, NoteKind};
+use crate::text::format::{count, plural};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -186,12 +186,9 @@ impl Runner {
             self.compresses();
             // Prompt and tools stay as they are: the items have what is left.
             let fixed = self.session.fixed() + more;
-            if self.session.context.prune(limit.saturating_sub(fixed).max(limit / 4)) {
-                self.session.prefix.changed("old results were shortened");
-                self.session.forget_reads();
-                self.session.counted = None;
-                self.notice(Level::Info, "shortened old tool results to make room").await;
-            }
+            // What runs now needs its newest results: a summary of what came before goes first.
+            let last_resort = !self.can_compact();
+            self.prune(limit.saturating_sub(fixed).max(limit / 4), last_resort).await;
         }
         let Some(window) = self.session.window else { return };
         let next = self.session.filling() + more;
@@ -228,12 +225,11 @@ impl Runner {
     /// Shrinks after the provider said that the request was too large: results first, then a summary is written, whose
     /// end is heard later (`None`).
     pub(super) async fn trim(&mut self) -> Option<bool> {
-        let now = self.session.context.estimate();
+        let most = self.session.context.estimate().saturating_mul(2) / 3;
         self.compresses();
         self.session.counted = None;
         self.session.forget_reads();
-        if self.session.context.prune(now.saturating_mul(2) / 3) {
-            self.session.prefix.changed("old results were shortened");
+        if self.prune(most, false).await {
             return Some(true);
         }
         if let Some(compacting) = &mut self.compacting {
@@ -241,7 +237,24 @@ impl Runner {
             return None;
         }
         let may = self.limit().is_some() && self.session.compactions.may_begin();
-        let begun = may && self.compact(String::new(), Then::Trim, false).await;
-        (!begun).then_some(false)
+        if may && self.compact(String::new(), Then::Trim, false).await {
+            return None;
+        }
+        Some(self.prune(most, true).await)
+    }
+
+    /// Shortens tool results and says so in the conversation; false when none was.
+    async fn prune(&mut self, limit: u64, last_resort: bool) -> bool {
+        let shortened = self.session.context.shortened();
+        let (done, before, after) = self.session.reshape(|context| context.prune(limit, last_resort));
+        if done {
+            self.session.prefix.changed("old results were shortened");
+            self.session.forget_reads();
+            let more = self.session.context.shortened().saturating_sub(shortened);
+            let what = if more > 0 { plural(more as u64, "tool result", "tool results") } else { "tool results".into() };
+            let text = format!("shortened {what} · {} → {} tokens · /context marks them", count(before), count(after));
+            self.append(Body::Note { kind: NoteKind::Info, text }).await;
+        }
+        done
     }
 }

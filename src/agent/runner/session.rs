@@ -177,12 +177,24 @@ impl Session {
         lock(&self.files).forget_reads();
     }
 
-    /// Takes what the person decided about entries: what the next request holds is estimated.
+    /// Takes what the person decided about entries.
     pub fn choose(&mut self, kept: BTreeMap<ItemId, Keep>) {
-        self.context.keep(kept);
+        self.reshape(|context| context.keep(kept));
         self.prefix.changed("you pinned, shortened or left out an entry");
-        self.counted = None;
         self.forget_reads();
+    }
+
+    /// Changes how entries are sent; returns what came of it with the tokens of the next request before and after. The
+    /// estimate says what changes, the meter from where.
+    pub fn reshape<T>(&mut self, change: impl FnOnce(&mut Context) -> T) -> (T, u64, u64) {
+        let (before, was) = (self.filling(), self.correction.of(self.context.estimate()));
+        let done = change(&mut self.context);
+        let is = self.correction.of(self.context.estimate());
+        let after = (before + is).saturating_sub(was);
+        if let Some(last) = self.context.items().last().filter(|_| is != was) {
+            self.counted = Some((last.id, after));
+        }
+        (done, before, after)
     }
 
     /// Forgets connections, after the configuration changed.
