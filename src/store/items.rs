@@ -7,6 +7,7 @@ use super::error::{StoreError, is_damage};
 use super::life::{self, Spent};
 use super::query::has_cjk;
 use super::{Page, sessions};
+use crate::policy::redact::{RedactKind, redact};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 
@@ -81,8 +82,11 @@ fn add(sum: &mut Usage, more: Option<&Usage>) {
     };
 }
 
-/// The start of a prompt on one line.
+/// The start of a prompt on one line, without keys.
 pub(super) fn preview_of(text: &str) -> String {
+    // What is shown is its start; a key that the cut goes through is one all the same.
+    let start = text.char_indices().nth(PREVIEW_CHARS * 8).map_or(text, |(cut, _)| &text[..cut]);
+    let text = redact(start, RedactKind::Default);
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {

@@ -90,3 +90,23 @@ fn a_session_that_is_open_in_another_window_can_be_read_or_forked() {
     third.send("go on\r").wait("said in the copy");
     assert!(!first.text().contains("said in the copy"), "the first window has its own conversation");
 }
+
+#[test]
+fn keys_in_prompts_are_masked_in_exports_and_titles() {
+    const KEY: &str = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
+    let mock = Mock::start(vec![Step::Text("I see".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send(&format!("my key is {KEY} ok\r")).wait("I see").wait("step ·");
+    term.quit();
+    let said = |args: &[&str]| String::from_utf8_lossy(&home.run(args).stdout).into_owned();
+    let list = said(&["sessions", "--json"]);
+    assert!(!list.contains(KEY), "{list}");
+    let id = serde_json::from_str::<serde_json::Value>(&list).unwrap()[0]["id"].as_str().unwrap().to_owned();
+    for format in ["md", "jsonl", "html", "sharegpt"] {
+        let text = said(&["sessions", "export", &id, "--format", format]);
+        assert!(text.contains("my key is") && !text.contains(KEY), "{format}: {text}");
+    }
+    assert!(said(&["sessions", "export", &id, "--format", "jsonl", "--no-redact"]).contains(KEY));
+}

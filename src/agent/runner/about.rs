@@ -139,6 +139,8 @@ impl Runner {
 
     /// A title from the first prompt, until somebody gives a better one.
     pub(super) async fn title_from(&mut self, prompt: &str) {
+        // A key in a prompt is none of a title's business.
+        let prompt = crate::policy::redact::redact(prompt, crate::policy::redact::RedactKind::Default);
         let line = prompt.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
         let line = first_sentence(line).trim_end_matches(['.', '!']);
         let mut title: String = line.chars().take(TITLE).collect();
