@@ -16,6 +16,12 @@ const NAMED: usize = 8;
 const PATH: usize = 160;
 const NAME: usize = 60;
 
+/// How lists of files begin.
+const OTHERS: &str = "Note: changed externally, not read by you: ";
+const REWOUND: &str = "Note: turns that are no longer in this conversation changed these, and they were left so: ";
+/// How words about git begin.
+const GIT: [&str; 2] = ["the git branch was ", "git HEAD "];
+
 /// A file that somebody else changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
@@ -38,6 +44,16 @@ pub struct News {
     pub more: usize,
     /// What became of branch and commits, in words.
     pub git: Option<String>,
+    /// What turns that were rewound did to files, and was left so.
+    pub rewound: Vec<Told>,
+}
+
+/// What a note told, read from its text again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// By path, as it was shown.
+    pub files: Vec<(PathBuf, Fate)>,
+    pub git: Option<String>,
 }
 
 /// A path without what a terminal or a reader could take for something else.
@@ -51,6 +67,21 @@ pub fn author<'a>(file: &Strange, wrote: &'a [crate::store::Wrote]) -> Option<&'
     let same = |one: &&crate::store::Wrote| one.path == file.path && (file.hash.is_none() || one.after == file.hash);
     let found = wrote.iter().find(same)?;
     Some(found.title.as_deref().unwrap_or(&found.session.0))
+}
+
+/// What was heard earlier and later, each file once.
+pub fn joined(earlier: Vec<Strange>, later: Vec<Strange>) -> Vec<Strange> {
+    let mut all = earlier;
+    for mut file in later {
+        let before = all.iter().position(|one| one.path == file.path).map(|at| all.remove(at));
+        file.fate = match (before.map(|before| before.fate), file.fate) {
+            (Some(first @ (Fate::Created | Fate::Renamed(_))), Fate::Modified) => first,
+            (Some(Fate::Removed), Fate::Created) => Fate::Modified,
+            (_, fate) => fate,
+        };
+        all.push(file);
+    }
+    all
 }
 
 /// The files in words: those that the session knows first. One that its own command may have changed, or that git ignores,
@@ -111,14 +142,14 @@ impl News {
             lines.push(format!("Note: {} more that you read or changed were changed externally", files(rest)));
         }
         if !others.is_empty() || self.more > 0 {
-            let named: Vec<String> =
-                others.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.word())).collect();
-            let rest = others.len().saturating_sub(NAMED) + self.more;
-            let rest = if rest > 0 { format!(" and {} more", files(rest)) } else { String::new() };
-            lines.push(format!("Note: changed externally, not read by you: {}{rest}", named.join(", ")));
+            lines.push(format!("{OTHERS}{}", in_words(others, self.more)));
         }
         if known.iter().any(|file| file.fate == Fate::Modified) {
             lines.push("What you have read of a modified file is old: read it again before you rely on it.".to_owned());
+        }
+        if !self.rewound.is_empty() {
+            let words = in_words(&self.rewound, 0);
+            lines.push(format!("{REWOUND}{words}"));
         }
         lines.extend(self.git.as_ref().map(|git| format!("Note: {git}")));
         (!lines.is_empty()).then(|| lines.join("\n"))
@@ -140,6 +171,9 @@ impl News {
                 });
             }
         }
+        if !self.rewound.is_empty() {
+            parts.push(format!("{} still hold changes of rewound turns", files(self.rewound.len())));
+        }
         parts.extend(self.git.clone());
         format!("{}; the model was notified", parts.join(" · "))
     }
@@ -147,6 +181,45 @@ impl News {
 
 fn files(count: usize) -> String {
     plural(count as u64, "file", "files")
+}
+
+/// `a.rs (modified), b.rs (created) and 3 files more`.
+fn in_words<'a>(told: impl IntoIterator<Item = &'a Told>, more: usize) -> String {
+    let all: Vec<String> = told.into_iter().map(|file| format!("{} ({})", file.path, file.word())).collect();
+    let rest = all.len().saturating_sub(NAMED) + more;
+    let rest = if rest > 0 { format!(" and {} more", files(rest)) } else { String::new() };
+    format!("{}{rest}", all[..all.len().min(NAMED)].join(", "))
+}
+
+impl Said {
+    /// Of the text of a note: what [`News::text`] wrote. Empty for any other text.
+    pub fn read(text: &str) -> Self {
+        let mut said = Self::default();
+        for line in text.lines() {
+            if let Some(list) = line.strip_prefix(OTHERS).or_else(|| line.strip_prefix(REWOUND)) {
+                said.files.extend(list.split("), ").filter_map(|one| {
+                    let (path, rest) = one.rsplit_once(" (")?;
+                    Some((path.into(), fate(rest.split(')').next()?)?))
+                }));
+            } else if let Some(git) = line.strip_prefix("Note: ").filter(|line| GIT.iter().any(|of| line.starts_with(of))) {
+                said.git = git.split("; git status: ").next().map(str::to_owned);
+            } else if let Some((path, rest)) = line.strip_prefix("Note: ").and_then(|line| line.split_once(" was ")) {
+                let word = [" by another session", " externally", ", externally"].iter().find_map(|end| rest.split_once(end));
+                said.files.extend(word.and_then(|(word, _)| Some((path.into(), fate(word)?))));
+            }
+        }
+        said
+    }
+}
+
+/// What [`Told::word`] says.
+fn fate(word: &str) -> Option<Fate> {
+    match word {
+        "modified" => Some(Fate::Modified),
+        "created" => Some(Fate::Created),
+        "removed" => Some(Fate::Removed),
+        other => other.strip_prefix("renamed from ").map(|old| Fate::Renamed(old.into())),
+    }
 }
 
 /// Where a repository stands.

@@ -10,6 +10,7 @@ mod calls;
 mod channels;
 mod compaction;
 mod context_view;
+mod forgotten;
 mod hooks;
 mod outside;
 mod place;

@@ -193,3 +193,44 @@ fn without_a_watch_the_files_that_were_read_are_compared() {
     assert!(told.contains("Note: a was modified externally"), "{told}");
     assert_eq!(told.matches("externally").count(), 1, "{told}");
 }
+
+#[test]
+fn what_a_rewound_turn_knew_of_changes_is_told_again() {
+    let mock = Mock::start(vec![read("told"), Step::Text("has read".into())]);
+    let home = Home::with(&mock, YOLO);
+    let project = home.project();
+    for name in ["told", "a.txt"] {
+        std::fs::write(project.join(name), "one\n").unwrap();
+    }
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("begin\r").wait("has read").wait("steps ·");
+    watched(&home);
+    std::fs::write(project.join("told"), "two\n").unwrap();
+    mock.push(vec![run("echo agent >>a.txt; echo ran"), Step::Text("appended".into())]);
+    term.send("second\r").wait("appended");
+    assert!(sent(&mock).contains("Note: told was modified externally"), "{}", sent(&mock));
+    term.shows("two turns", |text| text.matches("steps ·").count() == 2);
+    let appended = std::fs::read_to_string(project.join("a.txt")).unwrap() + "user\n";
+    std::fs::write(project.join("a.txt"), appended).unwrap();
+    std::fs::write(project.join("n.txt"), "n\n").unwrap();
+    term.send("/rewind\r").wait("Go back to a prompt");
+    term.send("\r").wait("nothing has changed yet");
+    term.send("\x1b[B").wait("▸ Conversation only");
+    term.send("\r").gone("nothing has changed yet");
+    mock.push(vec![Step::Text("I see".into())]);
+    // The prompt came back to the composer.
+    term.send("\x15third\r").wait("I see");
+    let told = sent(&mock);
+    for note in [
+        "Note: told was modified externally",
+        "a.txt was modified externally",
+        "n.txt (created)",
+        "no longer in this conversation changed these, and they were left so: a.txt (modified)",
+    ] {
+        assert_eq!(told.matches(note).count(), 1, "{note}: {told}");
+    }
+    mock.push(vec![Step::Text("nothing new".into())]);
+    term.send("again\r").wait("nothing new");
+    assert_eq!(sent(&mock).matches("externally").count(), told.matches("externally").count(), "once");
+}

@@ -52,7 +52,7 @@ fn known_files_have_a_line_and_the_rest_one() {
             "5 files were changed externally; the model was notified",
         ),
     ] {
-        let news = News { files, more, git: git.map(str::to_owned) };
+        let news = News { files, more, git: git.map(str::to_owned), rewound: Vec::new() };
         assert_eq!(news.text().as_deref(), text);
         if text.is_some() {
             assert_eq!(news.gist(), gist);
@@ -63,7 +63,7 @@ fn known_files_have_a_line_and_the_rest_one() {
 #[test]
 fn a_thousand_files_are_a_few_lines() {
     let all = |known| (0..1000).map(move |n| file(&format!("{}{n}", "d/".repeat(400)), Fate::Modified, known));
-    let news = News { files: all(true).chain(all(false)).collect(), more: 7, git: None };
+    let news = News { files: all(true).chain(all(false)).collect(), more: 7, git: None, rewound: Vec::new() };
     let text = news.text().unwrap();
     assert!(text.lines().count() == LINES + 3, "{text}");
     assert!(text.contains("980 files more that") && text.contains("and 999 files more"), "{text}");
@@ -149,4 +149,47 @@ fn the_head_of_a_repository_and_of_its_worktree_is_read_from_files() {
     let head = |name: &str| Head::of(&dir.path().join(name)).map(|head| (head.branch, head.commit));
     assert_eq!(head("repo/src"), Some((Some("main".into()), "abc".into())));
     assert_eq!(head("w"), Some((Some("side".into()), "def".into())));
+}
+
+#[test]
+fn a_note_says_the_same_when_it_is_read_again() {
+    let by = Told { by: Some("was it, externally".into()), ..file("b.rs", Fate::Modified, false) };
+    let news = News {
+        files: vec![
+            file("src/main.rs", Fate::Modified, true),
+            by,
+            file("new", Fate::Renamed("old one".into()), true),
+            file("n (2).txt", Fate::Created, false),
+            file("gone", Fate::Removed, false),
+        ],
+        more: 2,
+        git: Some("git HEAD moved externally on main; git status: main, clean".into()),
+        rewound: vec![file("left", Fate::Modified, true)],
+    };
+    let said = Said::read(&news.text().unwrap());
+    let files: Vec<(&str, Fate)> = said.files.iter().map(|(path, fate)| (path.to_str().unwrap(), fate.clone())).collect();
+    assert_eq!(
+        files,
+        [
+            ("src/main.rs", Fate::Modified),
+            ("b.rs", Fate::Modified),
+            ("new", Fate::Renamed("old one".into())),
+            ("n (2).txt", Fate::Created),
+            ("gone", Fate::Removed),
+            ("left", Fate::Modified),
+        ]
+    );
+    assert_eq!(said.git.as_deref(), Some("git HEAD moved externally on main"));
+    assert_eq!(Said::read("a process ended: it was good externally"), Said::default());
+}
+
+#[test]
+fn what_was_heard_twice_is_one_change() {
+    let joined = joined(
+        vec![strange("/a", Fate::Created), strange("/b", Fate::Removed), strange("/c", Fate::Modified)],
+        vec![strange("/a", Fate::Modified), strange("/b", Fate::Created), strange("/d", Fate::Created)],
+    );
+    let fates: Vec<(&str, Fate)> = joined.iter().map(|one| (one.path.to_str().unwrap(), one.fate.clone())).collect();
+    let expected = [("/c", Fate::Modified), ("/a", Fate::Created), ("/b", Fate::Modified), ("/d", Fate::Created)];
+    assert_eq!(fates, expected);
 }

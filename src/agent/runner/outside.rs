@@ -1,10 +1,11 @@
 //! Telling the model what others changed: looked for at each step, where the step would otherwise go on from what is old.
 
 use super::Runner;
-use crate::agent::outside::{self, Head, News};
+use super::forgotten::Forgotten;
+use crate::agent::outside::{self, Head, News, Said};
 use crate::checkpoints::{Heard, Listener, Strange};
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Body, Origin};
+use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin};
 use crate::tools::file::edit;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -31,6 +32,10 @@ pub(super) struct Outside {
     /// Found before the calls of a step, where nothing tells who did what during them.
     held: Vec<Strange>,
     held_git: Option<String>,
+    /// What notes told that were rewound, by their entry.
+    pub(super) gone: Vec<(ItemId, Said)>,
+    /// The conversation was rewound since the last look.
+    rewound: bool,
     /// The time of the last look, in milliseconds since the epoch.
     since: i64,
 }
@@ -44,6 +49,19 @@ impl Outside {
     /// The program changes these for the session.
     pub(super) fn owns(&mut self, paths: &[PathBuf]) {
         self.own.extend(paths.iter().cloned());
+    }
+
+    /// The conversation no longer holds these entries; what they and their calls told is told again where it still holds.
+    pub(super) fn forgets(&mut self, items: &[Item]) {
+        self.rewound = true;
+        for item in items {
+            if let Body::User { text, origin: Origin::Program, .. } = &item.body {
+                let said = Said::read(text);
+                if said != Said::default() {
+                    self.gone.push((item.id, said));
+                }
+            }
+        }
     }
 }
 
@@ -132,14 +150,17 @@ impl Runner {
         if look.heard.whole || !after_calls {
             files.extend(look.heard.files);
         }
+        let again = std::mem::take(&mut self.outside.rewound);
+        let again = if again { self.forgotten().await } else { Forgotten::default() };
+        files = outside::joined(again.files, files);
         let own = std::mem::take(&mut self.outside.own);
         files.retain(|file| !own.contains(&file.path));
         let before = std::mem::replace(&mut self.outside.head, look.head.clone());
         let moved = look.head.zip(before).and_then(|(now, before)| now.since(&before));
         let is_strange = look.heard.git.unwrap_or(!after_calls);
-        let mut git = self.outside.held_git.take().or(moved.filter(|_| is_strange));
+        let mut git = self.outside.held_git.take().or(moved.filter(|_| is_strange)).or(again.git);
         let since = std::mem::replace(&mut self.outside.since, crate::agent::now());
-        if files.is_empty() && look.heard.more == 0 && git.is_none() {
+        if files.is_empty() && again.changed.is_empty() && look.heard.more == 0 && git.is_none() {
             return;
         }
         if git.is_some() {
@@ -153,9 +174,11 @@ impl Runner {
         }
         // A store that does not answer knows no author.
         let wrote = self.deps.store.wrote_lately(&self.session.id, since - SLACK).await.unwrap_or_default();
-        let files = outside::told(files, self.session.workspace.root(), &look.known, &wrote);
+        let root = self.session.workspace.root();
+        let files = outside::told(files, root, &look.known, &wrote);
+        let rewound = outside::told(again.changed, root, &look.known, &[]);
         let rows = files.iter().take(ROWS).map(outside::Told::row).collect();
-        let news = News { files, more: look.heard.more, git };
+        let news = News { files, more: look.heard.more, git, rewound };
         let Some(text) = news.text() else { return };
         self.append(Body::User {
             text,

@@ -92,6 +92,7 @@ impl Runner {
         }
         let paths: Vec<&Path> = since.changes.iter().map(|change| change.path.as_path()).collect();
         if conversation {
+            self.outside.forgets(&since.items);
             let page = self.look_back().await;
             self.out.send(AgentEvent::Rewound(Box::new(rewind::prompt(&first, page)))).await;
         }
@@ -184,8 +185,9 @@ impl Runner {
 
     /// What the model knew of files may no longer hold: it may read them again, and hears of it before it writes one.
     pub(super) fn forget_files(&mut self, paths: &[&Path], done: &Restored, in_step: bool) {
-        let (workspace, ours) =
-            (Arc::clone(&self.session.workspace), paths.iter().map(|path| path.to_path_buf()).collect::<Vec<_>>());
+        // What was left as it is may hold the work of others, and is theirs to tell.
+        let ours: Vec<PathBuf> = done.files.iter().map(|file| file.path.clone()).collect();
+        let workspace = Arc::clone(&self.session.workspace);
         self.outside.owns(&ours);
         let by = self.outside.listener();
         tokio::task::spawn_blocking(move || workspace.ours(&ours, by));
