@@ -47,9 +47,18 @@ pub fn files(changes: &[FileChange], blobs: &Blobs, cwd: &Path, ground: &Restore
     let mut rest = changes;
     while let [first, more @ ..] = rest {
         rest = more;
-        let Some(back) = of(first) else { continue };
-        let back = file(back, blobs, cwd, ground);
-        if let Some(second) = more.first().filter(|second| is_move(first, second))
+        let Some(found) = of(first) else { continue };
+        let mut back = file(found, blobs, cwd, ground);
+        let is_of = |(change, _): &&Later| {
+            let is_now = || found.now.state().is_some_and(|now| now.is_like(&change.after));
+            change.path == found.path && change.place == found.place && is_now()
+        };
+        if matches!(back.fate, Fate::Foreign(_))
+            && let Some((_, by)) = later.iter().rev().find(is_of)
+        {
+            back.fate = Fate::Foreign(format!("changed later by {by}"));
+        }
+        if let Some(second) = more.first().filter(|second| FileChange::is_move(first, second))
             && let Some(made) = of(second).map(|made| file(made, blobs, cwd, ground))
             && (&back.fate, &made.fate) == (&Fate::Ready, &Fate::Ready)
         {

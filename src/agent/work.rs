@@ -48,7 +48,7 @@ impl Work {
     }
 
     fn saw(&mut self, result: &ToolBody, call: Option<&ToolCall>) {
-        for diff in &result.view.diffs {
+        for diff in result.view.diffs.iter().chain(&result.view.changed) {
             let lines = self.files.entry(diff.path.clone()).or_default();
             *lines = (lines.0 + diff.added, lines.1 + diff.removed);
             if let State::Passed(check) = &self.state {

@@ -171,6 +171,9 @@ pub struct ToolView {
     /// Unified diffs of the files that the call changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
+    /// Files that a command changed: only counted, without their diffs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<FileDiff>,
     /// Output as a person reads it when the content is JSON for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,

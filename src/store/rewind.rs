@@ -74,6 +74,16 @@ pub struct FileChange {
     pub command: Option<i64>,
 }
 
+impl FileChange {
+    /// Whether two changes are a file that left one place and the same file at another.
+    pub fn is_move(from: &Self, to: &Self) -> bool {
+        from.after.hash.is_none()
+            && to.before.hash.is_none()
+            && from.before.has_bytes()
+            && from.before.hash == to.after.hash
+    }
+}
+
 /// A file that a rewind put back, for the redo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RewoundFile {

@@ -19,6 +19,23 @@ fn worked() -> (Mock, Home) {
     (mock, home)
 }
 
+#[test]
+fn files_that_a_command_changed_are_counted() {
+    let line = "echo more >>kept; rm gone; mv here there; mkdir -p d; echo x >d/f; chmod 755 run; echo ran";
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("terminal", json!({ "command": line }))]),
+        Step::Text("all done".into()),
+    ]);
+    let home = Home::with(&mock, "approvals: {mode: yolo}\n");
+    for name in ["kept", "gone", "here", "run"] {
+        std::fs::write(home.project().join(name), "one\n").unwrap();
+    }
+    let mut term = Term::sized(&home, &[], (100, 30));
+    term.wait("❯");
+    term.send("go\r").wait("all done").wait("5 files +2 −1 · 1 command · unverified");
+    term.send("/turn\r").wait("What the turn did").wait("d/f").wait("there").wait("gone");
+}
+
 /// Zero-based column and row of a text on the screen.
 fn place(term: &Term, what: &str) -> (usize, usize) {
     let text = term.text();

@@ -136,6 +136,8 @@ pub struct ToolCell {
     pub progress: String,
     pub output: Arc<str>,
     pub diffs: Vec<FileDiff>,
+    /// Files that a command changed.
+    pub changed: Vec<FileDiff>,
     /// Of a command that has ended.
     pub exit_code: Option<i32>,
     pub process: Option<ProcessId>,

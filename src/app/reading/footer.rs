@@ -39,7 +39,7 @@ pub fn done(cells: &[Cell], end: usize) -> Vec<Done> {
     let (mut files, mut commands): (Vec<Done>, Vec<Done>) = (Vec::new(), Vec::new());
     for cell in &cells[begin..end] {
         let CellKind::Tool(tool) = &cell.kind else { continue };
-        for diff in &tool.diffs {
+        for diff in tool.diffs.iter().chain(&tool.changed) {
             let known = files.iter_mut().find(|file| matches!(file, Done::File { path, .. } if *path == diff.path));
             match known {
                 Some(Done::File { added, removed, cell: last, .. }) => {

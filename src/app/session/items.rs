@@ -240,6 +240,7 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
     // A refusal stands on the line of the approval.
     tool.output = if output == result.view.approval { Arc::default() } else { Arc::from(output) };
     tool.diffs.clone_from(&result.view.diffs);
+    tool.changed.clone_from(&result.view.changed);
     tool.exit_code = result.view.exit_code;
     tool.approval.clone_from(&result.view.approval);
 }

@@ -100,7 +100,7 @@ pub(super) fn mask_all(output: &mut ToolOutput, mask: impl Fn(&str) -> Cow<'_, s
 
 fn mask_view(output: &mut ToolOutput, mask: &impl Fn(&str) -> Cow<'_, str>) {
     let view = &mut output.view;
-    let diffs = view.diffs.iter_mut().flat_map(|diff| [&mut diff.path, &mut diff.unified]);
+    let diffs = view.diffs.iter_mut().chain(&mut view.changed).flat_map(|diff| [&mut diff.path, &mut diff.unified]);
     for text in [&mut view.output, &mut view.summary, &mut view.approval, &mut view.edited].into_iter().chain(diffs) {
         if let Cow::Owned(masked) = mask(text) {
             *text = masked;

@@ -1,10 +1,12 @@
 //! What commands change: told by the workspace around each, and written down when it has ended.
 
+use super::diff::file_diff;
 use super::history::FileHistory;
 use crate::checkpoints::{Mark, Recorded};
 use crate::lock::lock;
 use crate::policy::redact::RedactKind;
-use crate::store::{Command, FileChange};
+use crate::protocol::FileDiff;
+use crate::store::{Blobs, Command, FOLDER, FileChange};
 use crate::text::format::plural;
 use crate::tools::spec::{Progress, ToolCtx};
 use std::collections::HashMap;
@@ -15,6 +17,10 @@ use std::time::Duration;
 /// How long the first command in a folder waits for it to be saved as it is. A large one takes longer: its first commands
 /// are recorded in part, and say so.
 const WAIT: Duration = Duration::from_secs(1);
+
+/// Files that are counted of one command, and those of them whose lines are.
+const COUNTED: usize = 500;
+const COMPARED: usize = 64;
 
 /// A command that runs.
 pub struct CommandRecorder {
@@ -99,8 +105,8 @@ impl CommandRecorder {
         Some(Self { history, command, mark })
     }
 
-    /// It has ended: what it changed is written down.
-    pub async fn end(self) {
+    /// It has ended: what it changed is written down. Returns the files, with the lines that came and went.
+    pub async fn end(self) -> Vec<FileDiff> {
         let Self { history, mut command, mark } = self;
         if let Some(secrets) = &history.secrets {
             // With masks that name themselves, as in the conversation.
@@ -111,7 +117,7 @@ impl CommandRecorder {
             None => Recorded::default(),
         };
         command.gaps.extend(recorded.gaps);
-        let changes = recorded.changes.into_iter().map(|found| FileChange {
+        let changes: Vec<FileChange> = recorded.changes.into_iter().map(|found| FileChange {
             turn: command.turn,
             at: found.at,
             call: command.call.clone(),
@@ -121,9 +127,33 @@ impl CommandRecorder {
             size: found.size,
             after: found.after,
             command: None,
-        });
-        if let Err(error) = history.store.record_command(&history.session, command.clone(), changes.collect()).await {
+        })
+        .collect();
+        let (blobs, root, all) = (history.blobs.clone(), history.workspace.root().to_owned(), changes.clone());
+        let count = move || counted(&all, &blobs, &root);
+        // A task that was ended with the program is missed by nobody.
+        let files = crate::tools::blocking(count).await.unwrap_or_default();
+        if let Err(error) = history.store.record_command(&history.session, command.clone(), changes).await {
             tracing::warn!("what a command changed can't be undone: {error}");
         }
+        files
     }
+}
+
+/// The files of changes, a moved one by its new name.
+fn counted(changes: &[FileChange], blobs: &Blobs, root: &Path) -> Vec<FileDiff> {
+    let is_file = |change: &&FileChange| [&change.before, &change.after].iter().all(|state| state.kind() != FOLDER);
+    let leaves = |path: &Path| changes.windows(2).any(|pair| pair[0].path == path && FileChange::is_move(&pair[0], &pair[1]));
+    let files = changes.iter().filter(is_file).filter(|change| !leaves(&change.path)).take(COUNTED);
+    let bytes = |hash: &Option<String>| hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
+    let one = |(at, change): (usize, &FileChange)| {
+        let path = change.path.strip_prefix(root).unwrap_or(&change.path).display().to_string();
+        let moved = changes.windows(2).any(|pair| pair[1].path == change.path && FileChange::is_move(&pair[0], &pair[1]));
+        if at >= COMPARED || moved {
+            return FileDiff { path, ..FileDiff::default() };
+        }
+        let (before, after) = (bytes(&change.before.hash), bytes(&change.after.hash));
+        FileDiff { unified: String::new(), ..file_diff(&path, before.as_deref(), after.as_deref()) }
+    };
+    files.enumerate().map(one).collect()
 }

@@ -150,9 +150,10 @@ impl Started {
     }
 
     async fn finished(mut self, finished: Finished) -> ToolOutput {
-        if let Some(recorder) = self.recorder.take() {
-            recorder.end().await;
-        }
+        let changed = match self.recorder.take() {
+            Some(recorder) => recorder.end().await,
+            None => Vec::new(),
+        };
         let (failed, survivors) = (held::failed(&finished), finished.survivors);
         let (most, file) = (output::most(&self.ctx, self.runs()), self.file.clone());
         // What did not fit into memory is looked through in its file.
@@ -164,7 +165,9 @@ impl Started {
             Ok(done) => done,
             Err(_) => return result::interrupted(""),
         };
-        let output = result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, shown);
+        let mut output =
+            result::finished(&self.command, self.runs.as_deref(), &self.ctx, &self.running, finished, shown);
+        output.view.changed = changed;
         let Some(held) = self.held(failed) else { return output };
         let output = held::told(output, held.clone(), &self.running).await;
         if survivors {
