@@ -5,7 +5,11 @@ use crate::protocol::{Fate, FileBack, FileKind, SessionId, UndoPoint, UndoPrevie
 use crate::store::{Blobs, Command, FileChange, Store, StoreError};
 use crate::tools::file::restore::undoing;
 use crate::tools::file::restore_target::RestoreTarget;
+use crate::text::width::truncate_end;
 use std::path::Path;
+
+/// Columns of a command that changed a file later.
+const SHORT: usize = 40;
 
 /// The commands of a session that changed something, or of which that is not known; newest first.
 pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<UndoPoint>, StoreError> {
@@ -31,16 +35,43 @@ pub async fn preview(
     ground: (&RestoreTarget, &Path),
 ) -> Result<Option<UndoPreview>, StoreError> {
     let Some(known) = store.command(session, command).await? else { return Ok(None) };
+    let commands = store.commands(session, 0).await?;
     let changes = store.changes_of(session, command).await?;
+    let later = later(&changes, &store.changes(session).await?, &commands);
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
-    let work = move || files(&changes, &blobs, &cwd.canonicalize().unwrap_or(cwd), &ground);
+    let work = move || files_after(&changes, &later, &blobs, &cwd.canonicalize().unwrap_or(cwd), &ground);
     // A task that was ended with the program is missed by nobody.
     let files = tokio::task::spawn_blocking(work).await.unwrap_or_default();
     Ok(Some(UndoPreview { command, files, gaps: known.gaps }))
 }
 
+/// A change of the session that came after those of a command, and what made it.
+type Later = (FileChange, String);
+
+fn later(changes: &[FileChange], all: &[FileChange], commands: &[Command]) -> Vec<Later> {
+    let last = changes.iter().map(|change| change.at).max().unwrap_or_default();
+    let own = changes.first().and_then(|change| change.command);
+    let after = all.iter().filter(|change| change.at >= last && change.command != own);
+    let by = |change: &FileChange| match commands.iter().find(|known| Some(known.key) == change.command) {
+        Some(command) => format!("`{}`", truncate_end(&line(&command.line), SHORT)),
+        None => "a later edit".to_owned(),
+    };
+    after.map(|change| (change.clone(), by(change))).collect()
+}
+
 /// A line for each file, and one for both sides of a move.
 pub fn files(changes: &[FileChange], blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
+    files_after(changes, &[], blobs, cwd, ground)
+}
+
+/// The same; what the session itself changed later is told apart from the work of others.
+fn files_after(
+    changes: &[FileChange],
+    later: &[Later],
+    blobs: &Blobs,
+    cwd: &Path,
+    ground: &RestoreTarget,
+) -> Vec<FileBack> {
     let backs = undoing(changes, blobs, ground);
     let of = |change: &FileChange| backs.iter().find(|back| back.path == change.path && back.place == change.place);
     let mut shown = Vec::new();
@@ -72,10 +103,3 @@ pub fn files(changes: &[FileChange], blobs: &Blobs, cwd: &Path, ground: &Restore
     shown
 }
 
-/// Whether two changes are a file that left one place and the same file at another.
-fn is_move(from: &FileChange, to: &FileChange) -> bool {
-    from.after.hash.is_none()
-        && to.before.hash.is_none()
-        && from.before.has_bytes()
-        && from.before.hash == to.after.hash
-}
