@@ -7,9 +7,9 @@ use super::wait_clock::WaitClock;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
-use crate::protocol::{AgentEvent, ItemId, Level, Question, QuestionId, Todo};
+use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
 use crate::tools::gate::{Asker, Review};
-use crate::tools::spec::AgentPort;
+use crate::tools::spec::{AgentPort, GoBack};
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,8 +29,8 @@ pub enum AgentRequest {
     Question(Question, oneshot::Sender<String>),
     /// A fact for whoever watches. Of some the runner keeps something with the session before they go out.
     Event(AgentEvent),
-    /// The conversation goes back to where this item was the last, and goes on with a note.
-    GoBack { to: ItemId, note: String },
+    /// The conversation goes back to an earlier item, and goes on from there.
+    GoBack(GoBack),
     /// The gate has other grants.
     GrantsChanged,
     /// The gate knows something else of untrusted text.
@@ -165,9 +165,9 @@ impl AgentPort for AgentHandle {
         tokio::spawn(async move { drop(requests.send(notice(text)).await) });
     }
 
-    fn go_back(&self, to: ItemId, note: String) {
+    fn go_back(&self, back: GoBack) {
         // Before the call has its result: the runner looks here first. Full only when it is far behind.
-        if let Err(TrySendError::Full(request)) = self.requests.try_send(AgentRequest::GoBack { to, note }) {
+        if let Err(TrySendError::Full(request)) = self.requests.try_send(AgentRequest::GoBack(back)) {
             let requests = self.requests.clone();
             tokio::spawn(async move { drop(requests.send(request).await) });
         }

@@ -43,7 +43,7 @@ use crate::lock::lock;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::Action;
 use crate::policy::{ApprovalId, Grant};
-use crate::protocol::{AgentCommand, AgentEvent, ItemId, Level, QuestionId, SessionId};
+use crate::protocol::{AgentCommand, AgentEvent, Level, QuestionId, SessionId};
 use crate::store::Store;
 use crate::tools::dispatch::Dispatch;
 use crate::tools::gate::{CallEvent, Gate};
@@ -227,7 +227,7 @@ pub struct Runner {
     /// Branch and changed files, as they were last seen at this time.
     git: Option<(Instant, (String, usize))>,
     /// A call restored a checkpoint: the conversation follows before the next step, and goes on with this note.
-    going_back: Option<(ItemId, String)>,
+    going_back: Option<crate::tools::spec::GoBack>,
     /// What is spent, and what may be.
     purse: super::budget::purse::Purse,
     /// Bytes that this program had written at the start of the turn, and of the first turn.

@@ -2,8 +2,8 @@
 
 use super::error::StoreError;
 use super::journal::{self, Record, pending};
-use super::rewind::{begin, changes_of, read, record, settled};
-use super::{FileChange, Rewind, Store, sessions};
+use super::rewind::{RESTORED, begin, changes_of, insert_files, read, record, settled};
+use super::{FileChange, Rewind, RewoundFile, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use std::ffi::OsString;
@@ -143,13 +143,24 @@ impl Store {
         self.ask(move |db| db.read("read the file history", |conn| lately(conn, &not, since))).await
     }
 
-    /// Leaves items out of the conversation, from the first to the last of these.
-    pub async fn leave_out(&self, session: &SessionId, first: ItemId, last: ItemId) -> Result<(), StoreError> {
+    /// A step restored a checkpoint: leaves items out of the conversation, from the first to the last of these, and keeps
+    /// what a redo needs. `step`: the first item of the step, which a redo leaves out.
+    pub async fn leave_out(
+        &self,
+        session: &SessionId,
+        (first, step, last): (ItemId, ItemId, ItemId),
+        files: Vec<RewoundFile>,
+    ) -> Result<(), StoreError> {
         let session = session.clone();
         self.ask(move |db| {
             settled(db)?;
             let number = sessions::change(db, "rewind the session", &session, |tx, key| {
-                let number = begin(tx, key, &Rewind { item: first, conversation: true, ..Rewind::default() })?;
+                let left_out =
+                    Rewind { item: first, conversation: true, command: Some(RESTORED), ..Rewind::default() };
+                let number = begin(tx, key, &left_out)?;
+                // What was said after this step counts, and not what is left out.
+                tx.execute("UPDATE rewinds SET last_item = ?2 WHERE key = ?1", (number, step.0 - 1))?;
+                insert_files(tx, number, &files)?;
                 let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id BETWEEN ?3 AND ?4 AND rewound = 0";
                 tx.execute(sql, (number, key, first.0, last.0)).map(|_| number)
             })?;

@@ -25,6 +25,11 @@ pub struct FileState {
     pub mode: Option<u32>,
 }
 
+/// In place of a command: the rewind followed a checkpoint that a step restored. Its `last_item` is the one before that step.
+pub(super) const RESTORED: i64 = 0;
+/// In place of a command: what was said after a restore that was redone. It is not reached any more.
+const PASSED: i64 = -1;
+
 /// The bits of the kind in the mode of a link.
 pub const LINK: u32 = 0o120_000;
 /// The bits of the kind in the mode of a folder.
@@ -104,6 +109,13 @@ pub struct Rewind {
     pub files: Vec<RewoundFile>,
     /// The command that was undone: `item` means nothing then, and only its changes are touched.
     pub command: Option<i64>,
+}
+
+impl Rewind {
+    /// It followed a checkpoint that a step restored.
+    pub fn is_restore(&self) -> bool {
+        self.command == Some(RESTORED)
+    }
 }
 
 /// A prompt that a session can go back to.
@@ -245,6 +257,19 @@ pub(super) fn begin(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite
     Ok(tx.last_insert_rowid())
 }
 
+/// Keeps what a redo of a rewind puts back.
+pub(super) fn insert_files(tx: &Transaction<'_>, number: i64, files: &[RewoundFile]) -> rusqlite::Result<()> {
+    let mut file = tx.prepare_cached(
+        "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for moved in files {
+        let (was, became) = (&moved.was, &moved.became);
+        let path = bytes(&moved.path);
+        file.execute((number, path, &was.hash, was.mode, &became.hash, became.mode, &moved.place))?;
+    }
+    Ok(())
+}
+
 /// What the journal is told of it; `None` inside: the conversation stays. `None`: there is no such prompt.
 fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<Option<Option<Record>>> {
     let turn = match wanted.command {
@@ -255,17 +280,13 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<O
         },
     };
     let number = begin(tx, key, wanted)?;
-    let mut file = tx.prepare_cached(
-        "INSERT INTO rewind_files (rewind, path, was, was_mode, became, became_mode, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
+    insert_files(tx, number, &wanted.files)?;
     let mut undo = tx.prepare_cached(
         "UPDATE changes SET undone = ?1 WHERE session = ?2 AND turn >= ?3 AND undone = 0 AND path = ?4 AND place = ?5
          AND (?6 IS NULL OR command = ?6)",
     )?;
     for moved in &wanted.files {
-        let (was, became) = (&moved.was, &moved.became);
         let path = bytes(&moved.path);
-        file.execute((number, path, &was.hash, was.mode, &became.hash, became.mode, &moved.place))?;
         undo.execute((number, key, turn, path, &moved.place, wanted.command))?;
     }
     if wanted.conversation {
@@ -286,8 +307,11 @@ fn last_rewind(conn: &Connection, key: i64) -> rusqlite::Result<Option<Rewind>> 
     // A summary says nothing: it may come between. The newest of all: an older one is no longer reached once something was
     // said after a newer one.
     let sql = "SELECT r.key, r.item, r.conversation, r.command FROM rewinds r
-               WHERE r.session = ?1 AND r.redone = 0 AND (r.command IS NOT NULL OR NOT EXISTS (
-                 SELECT 1 FROM items i WHERE i.session = r.session AND i.id > r.last_item AND i.role <> 'summary'))
+               WHERE r.session = ?1 AND r.redone = 0 AND (r.command > 0 OR NOT EXISTS (
+                 SELECT 1 FROM items i WHERE i.session = r.session AND i.id > r.last_item AND CASE WHEN r.command = 0
+                   THEN i.role = 'user' AND i.rewound = 0 AND json_valid(i.body) AND i.body ->> '$.origin' = 'person'
+                   ELSE i.role <> 'summary' END))
+               AND r.command IS NOT -1
                ORDER BY r.key DESC LIMIT 1";
     let read = |row: &Row<'_>| {
         let (key, item) = (row.get(0)?, ItemId(row.get(1)?));
@@ -323,6 +347,23 @@ fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     // Its row stays: a journal may still tell of the rewind and not yet of its end.
     tx.execute("UPDATE rewinds SET redone = 1 WHERE key = ?1 AND session = ?2", (number, key))?;
     tx.execute("DELETE FROM rewind_files WHERE rewind = ?1", [number]).map(drop)
+}
+
+/// A redo; of a restore, the step that restored and what was said after it go in its place. What the journal is told of it.
+fn redo_all(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<Vec<Record>> {
+    let sql = "SELECT last_item FROM rewinds WHERE key = ?2 AND session = ?1 AND command = ?3";
+    let restored: Option<i64> = tx.query_row(sql, (key, number, RESTORED), |row| row.get(0)).optional()?;
+    redo(tx, key, number)?;
+    let mut records = vec![Record::Redo { number }];
+    if let Some(before) = restored {
+        let item = ItemId(before + 1);
+        let passed = begin(tx, key, &Rewind { item, conversation: true, command: Some(PASSED), ..Rewind::default() })?;
+        let sql = "UPDATE items SET rewound = ?1 WHERE session = ?2 AND id > ?3 AND rewound = 0";
+        tx.execute(sql, (passed, key, before))?;
+        let last = tx.query_row("SELECT last_item FROM sessions WHERE key = ?1", [key], |row| row.get(0))?;
+        records.push(Record::Rewind { number: passed, first: ItemId(before + 1), last: ItemId(last) });
+    }
+    Ok(records)
 }
 
 pub(super) fn read<T>(
@@ -437,8 +478,8 @@ impl Store {
         let session = session.clone();
         self.ask(move |db| {
             settled(db)?;
-            sessions::change(db, "redo", &session, |tx, row| redo(tx, row, key))?;
-            journal::follow(db, &session, &[Record::Redo { number: key }]);
+            let records = sessions::change(db, "redo", &session, |tx, row| redo_all(tx, row, key))?;
+            journal::follow(db, &session, &records);
             Ok(())
         })
         .await

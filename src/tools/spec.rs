@@ -353,6 +353,17 @@ pub trait Publish: Send + Sync {
     fn withdraw(&self, source: &str);
 }
 
+/// A checkpoint was restored: where the conversation goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GoBack {
+    /// The last item that stays.
+    pub to: ItemId,
+    /// What the agent goes on with.
+    pub note: String,
+    /// The files as they were put back, for a redo.
+    pub files: Vec<crate::store::RewoundFile>,
+}
+
 /// The agent's own state, for the tools that work on it.
 pub trait AgentPort: Send + Sync {
     fn plan(&self) -> Vec<Todo>;
@@ -364,7 +375,7 @@ pub trait AgentPort: Send + Sync {
         tracing::warn!("{text}");
     }
     /// The conversation goes back to where this item was the last, and the agent goes on with a note.
-    fn go_back(&self, _to: ItemId, _note: String) {}
+    fn go_back(&self, _back: GoBack) {}
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {
         true

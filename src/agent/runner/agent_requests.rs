@@ -82,7 +82,7 @@ impl Runner {
             }
             AgentRequest::Event(event) => self.reported(event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
-            AgentRequest::GoBack { to, note } => self.going_back = Some((to, note)),
+            AgentRequest::GoBack(back) => self.going_back = Some(back),
             AgentRequest::GrantsChanged => {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;

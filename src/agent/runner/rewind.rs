@@ -139,6 +139,23 @@ impl Runner {
         if let Err(error) = self.deps.store.redo(&id, last.key).await {
             return self.notice(Level::Error, format!("the conversation was not redone: {error}; try again")).await;
         }
+        if last.is_restore() {
+            // The restore wrote its changes down; that they are taken back is one more change.
+            let again = last.files.iter().map(|file| crate::store::FileChange {
+                turn: self.session.turn,
+                at: crate::agent::now(),
+                call: String::new(),
+                place: file.place.clone(),
+                path: file.path.clone(),
+                before: file.became.clone(),
+                size: 0,
+                after: file.was.clone(),
+                command: None,
+            });
+            if let Err(error) = self.deps.store.record_changes(&id, again.collect()).await {
+                tracing::warn!(%error, "a restore that was taken back is not in the file history");
+            }
+        }
         let mut back = None;
         if last.conversation {
             let items = self.look_back().await;

@@ -1,10 +1,11 @@
 //! Undoing what one command changed.
 
 use super::Runner;
-use crate::protocol::{AgentEvent, Body, Level, Origin, Rewound, Theirs, UndoOrder};
+use crate::protocol::{AgentEvent, Body, Item, Level, Origin, Rewound, Theirs, UndoOrder};
 use crate::store::{Blobs, Rewind};
 use crate::tools::file::restore;
 use crate::tools::file::restore_target::RestoreTarget;
+use crate::tools::spec::GoBack;
 use std::path::{Path, PathBuf};
 
 /// Files that the model is told of by name.
@@ -17,16 +18,20 @@ impl Runner {
     /// The conversation follows a checkpoint that a call restored: what came after it is left out, up to the results of
     /// the step that restored it.
     pub(super) async fn go_back(&mut self) {
-        let Some((to, mut note)) = self.going_back.take() else { return };
+        let Some(GoBack { to, mut note, files }) = self.going_back.take() else { return };
         let items = self.session.context.items();
         let is_tool = |body: &Body| matches!(body, Body::Tool(_));
         let made = items.iter().position(|item| item.id == to);
         // The call that made the checkpoint keeps the results of its step.
         let first = made.and_then(|at| items[at + 1..].iter().find(|item| !is_tool(&item.body))).map(|item| item.id);
         let last = items.iter().rev().find(|item| is_tool(&item.body)).map(|item| item.id);
-        if let (Some(first), Some(last)) = (first, last) {
-            match self.deps.store.leave_out(&self.session.id, first, last).await {
+        let is_step = |item: &&Item| matches!(item.body, Body::Assistant(_)) && last.is_some_and(|last| item.id < last);
+        let step = items.iter().rev().find(is_step).map(|item| item.id);
+        if let (Some(first), Some(step), Some(last)) = (first, step, last) {
+            let left: Vec<Item> = items.iter().filter(|item| first <= item.id && item.id <= last).cloned().collect();
+            match self.deps.store.leave_out(&self.session.id, (first, step, last), files).await {
                 Ok(()) => {
+                    self.outside.forgets(&left);
                     let items = self.look_back().await;
                     self.out.send(AgentEvent::Rewound(Box::new(Rewound { items, prompt: None, taken: None }))).await;
                 }

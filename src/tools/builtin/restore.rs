@@ -3,11 +3,12 @@
 use super::checkpoint::{Args, TOOLSET, ready};
 use crate::checkpoints::{Named, Shelf};
 use crate::policy::{EditIntent, Intent};
-use crate::protocol::ItemId;
+use crate::protocol::{Body, ItemId};
 use crate::store::FileChange;
 use crate::tools::file::diff::file_diff;
+use crate::text::width::truncate_end;
 use crate::tools::file::restore::{restore_all, undoing};
-use crate::tools::spec::{Access, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{Access, Call, GoBack, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -19,6 +20,9 @@ pub const NAME: &str = "restore";
 const DIFFS: usize = 200;
 /// Files that the note names.
 const NOTED: usize = 12;
+/// Prompts that the question names, and columns of each.
+const PROMPTS: usize = 4;
+const PROMPT: usize = 40;
 
 /// The tool.
 pub struct Restore;
@@ -44,8 +48,9 @@ impl Tool for Restore {
     fn plan<'a>(&'a self, args: Value, ctx: &'a ToolCtx) -> BoxFuture<'a, Result<Box<dyn Call>, ToolError>> {
         Box::pin(async move {
             let args: Args = super::parse(NAME, args)?;
-            let ctx = ctx.clone();
-            let call = crate::tools::blocking(move || plan(&args.name, &ctx)).await??;
+            let work = ctx.clone();
+            let mut call = crate::tools::blocking(move || plan(&args.name, &work)).await??;
+            call.prompts = prompts(&ctx, ItemId(call.named.item)).await;
             Ok(Box::new(call) as Box<dyn Call>)
         })
     }
@@ -57,7 +62,25 @@ struct RestoreCall {
     changes: Vec<FileChange>,
     /// What is not saved of then or of now.
     unsaved: Vec<String>,
+    /// Prompts that leave the conversation, the newest first.
+    prompts: Vec<String>,
     intent: Intent,
+}
+
+/// The prompts that came after an item, in short.
+async fn prompts(ctx: &ToolCtx, since: ItemId) -> Vec<String> {
+    let Some(history) = &ctx.history else { return Vec::new() };
+    // A store that does not answer names none.
+    let found = history.store.prompts(&history.session).await.map(|(prompts, _)| prompts).unwrap_or_default();
+    let gone = found.into_iter().filter(|prompt| prompt.item.id > since);
+    gone.filter_map(|prompt| match prompt.item.body {
+        Body::User { text, .. } => {
+            let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            Some(format!("“{}”", truncate_end(&line, PROMPT)))
+        }
+        _ => None,
+    })
+    .collect()
 }
 
 fn plan(name: &str, ctx: &ToolCtx) -> Result<RestoreCall, ToolError> {
@@ -78,7 +101,7 @@ fn plan(name: &str, ctx: &ToolCtx) -> Result<RestoreCall, ToolError> {
         EditIntent { path: change.path.clone(), diff, removes: change.before.hash.is_none() }
     };
     let intent = Intent::Edit(changes.iter().enumerate().map(edit).collect());
-    Ok(RestoreCall { named, changes, unsaved, intent })
+    Ok(RestoreCall { named, changes, unsaved, prompts: Vec::new(), intent })
 }
 
 impl Call for RestoreCall {
@@ -87,7 +110,13 @@ impl Call for RestoreCall {
     }
 
     fn target(&self) -> String {
-        self.named.name.clone()
+        let (name, count) = (&self.named.name, self.prompts.len());
+        if count == 0 {
+            return name.clone();
+        }
+        let more = if count > PROMPTS { format!(" and {} more", count - PROMPTS) } else { String::new() };
+        let named = self.prompts.iter().take(PROMPTS).map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("{name} · drops from the conversation: {named}{more}")
     }
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
@@ -140,7 +169,8 @@ impl Call for RestoreCall {
             let shown = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).display().to_string();
             let names: Vec<String> = done.files.iter().take(NOTED).map(|file| shown(&file.path)).collect();
             let note = note(&named.name, done.files.len(), &names, &unsaved);
-            ctx.agent.go_back(ItemId(named.item), note);
+            let back = GoBack { to: ItemId(named.item), note, files: done.files.clone() };
+            ctx.agent.go_back(back);
             let files = crate::text::format::plural(done.files.len() as u64, "file", "files");
             Ok(ToolOutput::json(&json!({"restored": named.name, "files": names, "left_alone": unsaved})).summary(files))
         })
