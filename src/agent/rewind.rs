@@ -68,7 +68,9 @@ pub async fn preview(
 fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
     let mut backs = undoing(&since.changes, blobs, ground);
     backs.sort_by(|one, two| (&one.place, &one.path).cmp(&(&two.place, &two.path)));
-    backs.iter().map(|back| file(back, blobs, cwd, ground)).collect()
+    // What is as it was is not touched.
+    let differs = backs.iter().filter(|back| back.verdict != Verdict::Already);
+    differs.map(|back| file(back, blobs, cwd, ground)).collect()
 }
 
 pub(super) fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> FileBack {

@@ -49,6 +49,8 @@ pub(super) enum Content {
     /// Git ignores it, and it is more than is kept of such files.
     Ignored,
     Unreadable,
+    /// A pipe, a socket or a device.
+    Special,
 }
 
 impl Content {
@@ -60,6 +62,7 @@ impl Content {
             Self::NoRoom => Some("is beyond `checkpoints.baseline_bytes`"),
             Self::Ignored => Some("is ignored by git and too large to be saved"),
             Self::Unreadable => Some("can't be read"),
+            Self::Special => Some("is neither a file nor a link nor a folder"),
         }
     }
 }
@@ -94,6 +97,8 @@ impl Entry {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let same = match (self.content, other.content) {
             (Content::Kept(one), Content::Kept(two)) => one == two,
+            // What passes through a pipe changes its times.
+            (Content::Special, Content::Special) => true,
             // Without bytes the stamp is all that is known.
             _ => self.stamp == other.stamp,
         };
@@ -132,8 +137,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Looks at a path, without following a link. What is known of it saves reading it again. `None`: there is nothing, or
-    /// something that is neither file, link nor folder.
+    /// Looks at a path, without following a link. What is known of it saves reading it again. `None`: there is
+    /// nothing.
     pub(super) fn look(&mut self, path: &Path, known: Option<&Entry>, ignored: bool) -> io::Result<Option<Entry>> {
         let about = match fs::symlink_metadata(path) {
             Ok(about) => about,
@@ -156,7 +161,7 @@ impl Keeper {
             return Ok(Some(entry(mode, self.keep(target, None), false)));
         }
         if !about.is_file() {
-            return Ok(None);
+            return Ok(Some(entry(mode, Content::Special, false)));
         }
         let before = known.filter(|known| matches!(known.content, Content::Kept(_)));
         self.taken = self.taken.saturating_sub(before.map_or(0, |known| known.stamp.size));

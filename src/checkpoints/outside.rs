@@ -140,8 +140,9 @@ impl State {
 
     /// A path changed: everybody hears of it but `by`.
     pub(super) fn tell(&mut self, path: &Path, before: Option<&Entry>, after: Option<&Entry>, by: Option<u32>) {
-        let is_folder = |entry: Option<&Entry>| entry.is_some_and(Entry::is_folder);
-        if self.listeners.is_empty() || is_folder(before) || is_folder(after) {
+        let is_no_file =
+            |entry: Option<&Entry>| entry.is_some_and(|entry| entry.is_folder() || entry.content == Content::Special);
+        if self.listeners.is_empty() || is_no_file(before) || is_no_file(after) {
             return;
         }
         let unknown = before.is_none() && !self.is_known_absent(path);

@@ -221,3 +221,79 @@ fn a_command_that_still_runs_when_its_session_is_closed_is_written_down() {
         database.query_row(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))).unwrap();
     assert_eq!((gaps.as_str(), files), ("[\"what it changed after its session was closed\"]", 1));
 }
+
+#[test]
+fn a_restore_is_taken_back_with_files_and_conversation() {
+    let tool = |name: &str| Step::Calls(String::new(), vec![call(name, json!({ "name": "before" }))]);
+    let mock = Mock::start(vec![tool("checkpoint"), Step::Text("is saved".into())]);
+    let home = Home::with(&mock, CONFIG);
+    let project = home.project();
+    std::fs::write(project.join("a"), "good\n").unwrap();
+    let read = |name: &str| std::fs::read_to_string(project.join(name)).ok();
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("first\r").wait("is saved").wait("steps ·");
+    mock.push(vec![run("echo bad >a; echo extra >b; echo attempt"), Step::Text("is tried".into())]);
+    term.send("second\r").wait("is tried").wait("1 command");
+    mock.push(vec![tool("restore"), Step::Text("another way".into())]);
+    term.send("third\r").wait("another way").gone("is tried");
+    term.wait("drops from the conversation: “third”, “second”");
+    assert_eq!((read("a").as_deref(), read("b")), (Some("good\n"), None));
+
+    term.send("/redo\r").wait("is tried").gone("another way");
+    until("the files are back", || (read("a").as_deref(), read("b").as_deref()) == (Some("bad\n"), Some("extra\n")));
+    mock.push(vec![Step::Text("goes on".into())]);
+    term.send("\x15fourth\r").wait("goes on");
+    let sent = mock.requests().last().unwrap()["messages"].to_string();
+    assert!(sent.contains("is tried") && sent.contains("third"), "{sent}");
+    assert!(!sent.contains("another way") && !sent.contains("Restored the checkpoint"), "{sent}");
+    assert!(!sent.contains("externally") && !sent.contains("left so"), "{sent}");
+    term.send("/redo\r").wait("nothing to redo");
+    term.send("/rewind\r").wait("Go back to a prompt").wait("second");
+}
+
+#[test]
+fn what_a_later_command_changed_is_said_to_be_its_work_and_a_move_counts_once() {
+    let mock = Mock::start(vec![
+        run("echo one >a; mv here there; mkdir d; echo x >d/f; mkfifo pipe; echo first"),
+        run("echo two >>a; echo second"),
+        Step::Text("all done".into()),
+    ]);
+    let home = Home::with(&mock, CONFIG);
+    let project = home.project();
+    std::fs::write(project.join("here"), "moved").unwrap();
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("go\r").wait("all done").wait("steps ·");
+    term.send("/undo-command 2\r").wait("echo first").wait("changed later by `echo two >>a");
+    term.wait("pipe is neither a file nor a link nor a folder");
+    term.send("\x1b").gone("Undo a command");
+    // Somebody else's file is in the folder: it stays.
+    std::fs::write(project.join("d/mine"), "mine").unwrap();
+    term.send("/undo-command 2\r").wait("it is not empty").wait("restores 2 files");
+    term.send("\r").wait("undone: 2 files");
+    until("the move is undone", || project.join("here").exists() && !project.join("d/f").exists());
+    assert!(project.join("d/mine").exists());
+}
+
+#[test]
+fn a_rewind_names_no_file_that_stays_as_it_is() {
+    let tool = |name: &str| Step::Calls(String::new(), vec![call(name, json!({ "name": "before" }))]);
+    let mock = Mock::start(vec![
+        tool("checkpoint"),
+        run("echo bad >a; echo extra >b; echo attempt"),
+        tool("restore"),
+        Step::Text("another way".into()),
+    ]);
+    let home = Home::with(&mock, CONFIG);
+    std::fs::write(home.project().join("a"), "good\n").unwrap();
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("go\r").wait("another way").wait("steps ·");
+    term.send("/rewind\r").wait("Go back to a prompt").wait("go");
+    term.send("\r").wait("nothing has changed yet");
+    term.send("\r").wait("rewound: ");
+    let text = term.text();
+    let line = text.lines().find(|line| line.contains("rewound: ")).unwrap();
+    assert!(!line.contains("file"), "{line}");
+}

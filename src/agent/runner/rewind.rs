@@ -226,8 +226,8 @@ impl Runner {
         if let Some(items) = items {
             parts.push(plural(items as u64, "entry", "entries"));
         }
-        if !done.files.is_empty() {
-            parts.push(plural(done.files.len() as u64, "file", "files"));
+        if done.count() > 0 {
+            parts.push(plural(done.count() as u64, "file", "files"));
         }
         if !parts.is_empty() {
             self.notice(Level::Info, format!("{word}: {}", parts.join(", "))).await;

@@ -3,8 +3,8 @@
 //! A path is never followed through a link: it was recorded without links, and where one stands now the file is left alone.
 
 use super::restore_target::{Now, RestoreTarget};
-use crate::store::{Blobs, FileChange, FileState, RewoundFile};
-use std::collections::BTreeMap;
+use crate::store::{Blobs, FOLDER, FileChange, FileState, RewoundFile};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +48,7 @@ pub fn undoing(changes: &[FileChange], blobs: &Blobs, ground: &RestoreTarget) ->
     });
     let mut backs: Vec<Back> = backs.collect();
     keep_moved(changes, &mut backs);
+    keep_filled(&mut backs);
     in_order(backs)
 }
 
@@ -75,6 +76,20 @@ fn keep_moved(changes: &[FileChange], backs: &mut [Back]) {
             && back.verdict == Verdict::Ready
         {
             back.verdict = Verdict::Lost("the file it was moved from can't be restored".into());
+        }
+    }
+}
+
+/// A folder stays as long as something is in it that does not go with it.
+fn keep_filled(backs: &mut [Back]) {
+    let goes = |back: &Back| back.target.hash.is_none() && back.verdict == Verdict::Ready && back.place.is_empty();
+    let mut going: BTreeSet<PathBuf> = backs.iter().filter(|back| goes(back)).map(|back| back.path.clone()).collect();
+    // By path: what is in a folder comes after it.
+    for back in backs.iter_mut().rev().filter(|back| goes(back) && back.left.kind() == FOLDER) {
+        let held = std::fs::read_dir(&back.path).into_iter().flatten().flatten();
+        if held.into_iter().any(|entry| !going.contains(&entry.path())) {
+            going.remove(&back.path);
+            back.verdict = Verdict::Lost("it is not empty: it stays with what is in it".into());
         }
     }
 }
@@ -149,12 +164,28 @@ fn verdict(now: &Now, target: &FileState, left: &FileState, unbroken: bool, size
 pub struct Restored {
     /// Files that are as they should be now.
     pub files: Vec<RewoundFile>,
+    /// How many of them were so before.
+    pub already: usize,
     /// Somebody else's work, left alone.
     pub left: Vec<PathBuf>,
     /// Files that can't be put back, and why.
     pub lost: Vec<(PathBuf, String)>,
     /// Files that should have been put back and could not be written.
     pub failed: Vec<(PathBuf, String)>,
+}
+
+impl Restored {
+    /// Files that it put back: one that was moved counts once.
+    pub fn count(&self) -> usize {
+        let is_move = |from: &RewoundFile, to: &RewoundFile| {
+            from.became.hash.is_none()
+                && to.was.hash.is_none()
+                && from.was.has_bytes()
+                && from.was.hash == to.became.hash
+        };
+        let moved = |from: &&RewoundFile| self.files.iter().any(|to| is_move(from, to));
+        (self.files.len() - self.files.iter().filter(moved).count()).saturating_sub(self.already)
+    }
 }
 
 /// Puts files back, each by one rename, and keeps what was there. A restore that was cut off is completed by the next.
@@ -173,6 +204,7 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreT
                 let was = if known { was } else { back.target.clone() };
                 let (place, path) = (back.place.clone(), back.path.clone());
                 done.files.push(RewoundFile { place, path, was, became: back.target.clone() });
+                done.already += 1;
             }
             Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs, ground) {
                 Ok(file) => done.files.push(file),
@@ -210,12 +242,14 @@ pub fn restore_all(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &Rest
         if back.verdict != Verdict::Already {
             put.extend(one.files.clone());
         }
+        done.already += one.already;
         done.files.extend(one.files);
         done.left.extend(one.left);
         done.lost.extend(one.lost);
         done.failed.extend(one.failed);
         if failed {
             done.files.clear();
+            done.already = 0;
             done.failed.extend(restore(&redoing(&put, blobs, ground), true, blobs, ground).failed);
             return done;
         }
