@@ -15,7 +15,7 @@ pub fn beat(item: &Item, cwd: &str) -> Beat {
             if tool.name == todo::NAME && tool.outcome == Outcome::Ok {
                 beat.plan = todo::plan_in(&tool.content);
             }
-            let diffs = tool.view.diffs.iter().chain(&tool.view.changed);
+            let diffs = tool.view.diffs.iter();
             beat.files = diffs.map(|diff| (short(&diff.path, cwd), diff.added, diff.removed)).collect();
         }
         Body::Summary(_) | Body::Note { .. } => {}
