@@ -99,3 +99,23 @@ fn layers_over_their_maximum_are_cut_with_a_word_and_shown() {
     term.wait("identity · ≈").wait("tools · ≈").wait("session · ≈");
     term.wait("project files, cut:");
 }
+
+#[test]
+fn a_fork_knows_what_its_next_request_holds_before_it_is_sent() {
+    let mock = Mock::start(vec![Step::Text("has begun".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (120, 40));
+    let tools = |term: &mut Term| {
+        term.send("/context\r").wait("Next request:").wait(" tools ");
+        let text = term.text();
+        let line = text.lines().find(|line| line.contains("■") && line.contains(" tools ")).unwrap().to_owned();
+        term.send("\x1b").gone("Next request:");
+        line.split(" tools ").next().unwrap().trim().to_owned()
+    };
+    term.wait("❯");
+    term.send("go\r").wait("has begun").wait("step ·");
+    let known = tools(&mut term);
+    assert!(!known.ends_with(" 0"), "{known}");
+    term.send("/fork\r").wait("(fork)");
+    assert_eq!(tools(&mut term), known);
+}

@@ -46,7 +46,7 @@ impl Runner {
         let budget = Budget::of(&self.deps.loaded.config.context, session.window);
         let fixed = |layer, what: String, tokens| ContextPart { layer, item: None, what, tokens, sent: Sent::Whole };
         let summary = context.summary().map(|(_, summary)| summary);
-        let tools = crate::text::format::plural(session.tools.len() as u64, "tool", "tools");
+        let tools = crate::text::format::plural(session.offered().len() as u64, "tool", "tools");
         let prompt = tokens::of(session.prompt.len());
         let of_tools = session.fixed() - prompt;
         // A session of an older program does not know what its prompt is made of.

@@ -147,6 +147,7 @@ impl Runner {
         let mut values = opening.values;
         let budget = values.remove(crate::agent::budget::BUDGET);
         self.restore_facts(values, named).await;
+        self.expect_tools();
         if opening.skipped > 0 {
             let text =
                 format!("{} items of this session could not be read; hermes sessions repair may help", opening.skipped);

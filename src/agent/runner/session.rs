@@ -42,6 +42,8 @@ pub struct Session {
     pub next_item: i64,
     pub prompt: Arc<str>,
     pub tools: Arc<[ToolSchema]>,
+    /// Those that it will most likely have, as long as none are chosen: only for what is shown of its next request.
+    pub expected: Arc<[ToolSchema]>,
     /// What its prompt and tools were made for; `None` before.
     pub profile: Option<Profile>,
     /// Items that the store did not take; they go with the next that it takes.
@@ -115,6 +117,7 @@ impl Session {
             next_item: 1,
             prompt: "".into(),
             tools: Vec::new().into(),
+            expected: Vec::new().into(),
             profile: None,
             unsaved: Vec::new(),
             offer: Arc::default(),
@@ -328,7 +331,12 @@ impl Session {
     /// Tokens of what stands in every request: the prompt and the tools.
     pub fn fixed(&self) -> u64 {
         let tool = |t: &ToolSchema| tokens::of_tool(&t.name, &t.description, &t.parameters.to_string());
-        tokens::of(self.prompt.len()) + self.tools.iter().map(tool).sum::<u64>()
+        tokens::of(self.prompt.len()) + self.offered().iter().map(tool).sum::<u64>()
+    }
+
+    /// The tools of the next request, as far as they are known.
+    pub fn offered(&self) -> &[ToolSchema] {
+        if self.tools.is_empty() { &self.expected } else { &self.tools }
     }
 
     /// The meter of the sidebar.

@@ -129,6 +129,17 @@ impl Runner {
         self.session.offer = offer;
     }
 
+    /// Before the first request of a session that goes on: what its size is estimated with.
+    pub(super) fn expect_tools(&mut self) {
+        let kept = self.session.kept.as_ref().map(|kept| kept.schemas.clone());
+        let schemas = kept.unwrap_or_else(|| {
+            let toolsets = self.session.toolsets.as_deref();
+            let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
+            offer.small(self.is_small()).offered(&self.deps.dispatch.registry().snapshot()).schemas
+        });
+        self.session.expected = schemas.into();
+    }
+
     /// Takes other toolsets from the next turn on; none: those of the configuration.
     pub(super) async fn set_toolsets(&mut self, names: Vec<String>) {
         self.session.toolsets = (!names.is_empty()).then_some(names);
