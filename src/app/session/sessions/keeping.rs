@@ -11,7 +11,7 @@ use crate::app::model::modal::{
 };
 use crate::app::session::tabs;
 use crate::config::keymap::Context;
-use crate::protocol::{AgentCommand, Level, Opens, SessionId};
+use crate::protocol::{AgentCommand, ItemId, Level, Opens, SessionId};
 use crate::store::{SessionChange, SessionRow, StoreJob, tags_of};
 
 /// All of it, in the order of the list.
@@ -179,8 +179,10 @@ fn goes(model: &mut Model, out: &mut Vec<Effect>, id: &SessionId, change: Sessio
 fn fork(model: &mut Model, out: &mut Vec<Effect>, row: &SessionRow) {
     let id = SessionId(row.id.clone());
     let Some(hit) = row.hit else { return forked(model, out, Opens::Fork(id)) };
-    let text = "The search found an entry in the middle of it. The copy may end there.";
-    let mut confirm = Confirm::new("Fork", text, "Up to what was found", ConfirmThen::ForkAt(id.clone(), hit));
+    let text = "The search found an entry in the middle of it. The copy may end there, with the turn of that entry.";
+    // A fork at a prompt leaves it behind: one that was found comes along with its turn.
+    let after = ItemId(hit.0 + 1);
+    let mut confirm = Confirm::new("Fork", text, "Up to what was found", ConfirmThen::ForkAt(id.clone(), after));
     confirm.no = Some(("All of it".into(), ConfirmThen::ForkOf(id)));
     model.tab.modals.push(Modal::Confirm(confirm));
 }

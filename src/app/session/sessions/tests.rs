@@ -176,7 +176,7 @@ fn a_fork_is_of_the_whole_session_or_up_to_what_was_found() {
     script(&mut model, "<C-r>");
     let hit = SessionRow { hit: Some(ItemId(7)), ..row("a") };
     update(&mut model, 0, Msg::Store(StoreReply::Sessions { query: String::new(), rows: vec![hit], of: None }));
-    assert_eq!(opens(&script(&mut model, "<A-y>y<ret>")), [&Opens::ForkAt("a".into(), ItemId(7))]);
+    assert_eq!(opens(&script(&mut model, "<A-y>y<ret>")), [&Opens::ForkAt("a".into(), ItemId(8))]);
 }
 
 #[test]
