@@ -73,7 +73,11 @@ fn fork(
         (key, copy, end_turn),
     )?;
     tx.execute(
-        "INSERT INTO lineage (session, parent, item, turn, at) SELECT key, ?2, last_item, last_turn, ?3 FROM sessions WHERE key = ?1",
+        // Numbers of turns that were rewound are not given again.
+        "INSERT INTO lineage (session, parent, item, turn, at)
+         SELECT key, ?2, last_item,
+           (SELECT count(DISTINCT turn) FROM items WHERE items.session = sessions.key AND role = 'user'), ?3
+         FROM sessions WHERE key = ?1",
         (copy, key, at),
     )?;
     let (name, preview): (Option<String>, String) =

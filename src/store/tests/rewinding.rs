@@ -235,3 +235,47 @@ fn tools_that_ran_are_told_with_the_prompts() {
         assert_eq!(ran, [(ItemId(5), "terminal".to_owned())]);
     });
 }
+
+#[test]
+fn rewound_turns_do_not_count_where_a_fork_branched() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        store.rewind(&one, to(3, true, &[])).await.expect("rewinds");
+        store.append(&one, vec![at(7, 3, user("another way")), at(8, 3, assistant("done", &[]))]).await.expect("kept");
+        store.fork(&one, &id("two"), None).await.expect("forks");
+        let tree = store.tree(&id("two")).await.expect("a tree");
+        assert_eq!(tree.iter().map(|branch| branch.turn).collect::<Vec<_>>(), [0, 2]);
+    });
+}
+
+#[test]
+fn a_restore_is_redone_until_a_prompt_is_sent() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.append(&one, talk()).await.expect("kept");
+        let step = vec![
+            at(7, 3, user("try")),
+            at(8, 3, assistant("", &[("r", "restore")])),
+            at(9, 3, tool("r", "restore", "ok")),
+        ];
+        store.append(&one, step).await.expect("kept");
+        let file = to(3, true, &["/w/a"]).files;
+        store.leave_out(&one, (ItemId(3), ItemId(8), ItemId(9)), file.clone()).await.expect("left out");
+        store.append(&one, vec![at(10, 3, assistant("another way", &[]))]).await.expect("kept");
+        assert_eq!(visible(&store).await, [1, 2, 10]);
+        let last = store.last_rewind(&one).await.expect("reads").expect("a restore");
+        assert!(last.is_restore() && last.files == file, "{last:?}");
+        store.redo(&one, last.key).await.expect("redone");
+        assert_eq!(visible(&store).await, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(store.last_rewind(&one).await.expect("reads"), None);
+        store.append(&one, vec![at(11, 4, user("on"))]).await.expect("kept");
+        store.leave_out(&one, (ItemId(7), ItemId(11), ItemId(11)), Vec::new()).await.expect("left out");
+        store.append(&one, vec![at(12, 5, user("a prompt since"))]).await.expect("kept");
+        assert_eq!(store.last_rewind(&one).await.expect("reads"), None);
+    });
+}
