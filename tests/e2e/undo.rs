@@ -273,6 +273,8 @@ fn what_a_later_command_changed_is_said_to_be_its_work_and_a_move_counts_once() 
     term.send("/undo-command 2\r").wait("it is not empty").wait("restores 2 files");
     term.send("\r").wait("undone: 2 files");
     until("the move is undone", || project.join("here").exists() && !project.join("d/f").exists());
+    mock.push(vec![Step::Text("I see".into())]);
+    term.send("go on\r").wait("I see").wait("the model was told: The user undid what this command had changed");
     assert!(project.join("d/mine").exists());
 }
 

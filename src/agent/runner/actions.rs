@@ -75,6 +75,9 @@ impl Runner {
         let mut context = with_words(self.situation(git).await, &words);
         for told in std::mem::take(&mut self.ended) {
             context = format!("{context}\n\n{told}").trim_start().to_owned();
+            // What goes with a prompt is shown nowhere else.
+            let text = format!("the model was told: {}", told.trim_matches(['[', ']']).replace('\n', " · "));
+            self.append(Body::Note { kind: NoteKind::Info, text }).await;
         }
         // A line of the person's own runs, whatever the model could read of it.
         if said.command().filter(|_| self.spec.answers.is_person()).is_none() {
