@@ -201,10 +201,13 @@ impl Said {
                     let (path, rest) = one.rsplit_once(" (")?;
                     Some((path.into(), fate(rest.split(')').next()?)?))
                 }));
-            } else if let Some(git) = line.strip_prefix("Note: ").filter(|line| GIT.iter().any(|of| line.starts_with(of))) {
+            } else if let Some(git) =
+                line.strip_prefix("Note: ").filter(|line| GIT.iter().any(|of| line.starts_with(of)))
+            {
                 said.git = git.split("; git status: ").next().map(str::to_owned);
             } else if let Some((path, rest)) = line.strip_prefix("Note: ").and_then(|line| line.split_once(" was ")) {
-                let word = [" by another session", " externally", ", externally"].iter().find_map(|end| rest.split_once(end));
+                let word =
+                    [" by another session", " externally", ", externally"].iter().find_map(|end| rest.split_once(end));
                 said.files.extend(word.and_then(|(word, _)| Some((path.into(), fate(word)?))));
             }
         }

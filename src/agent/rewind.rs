@@ -164,7 +164,7 @@ fn said(since: &Since, tools: &Registry, recorded: &[Command]) -> RewindPreview 
                     preview.prompts += 1;
                     preview.commands.push(RanCommands { prompt: line(text), commands: Vec::new() });
                 }
-                (Who::Person, text)
+                (speaker(*origin), text)
             }
             Body::Assistant(body) => (Who::Model, &body.text),
             Body::Tool(tool) => {
@@ -220,12 +220,20 @@ pub fn in_a_line(item: &Item) -> Option<String> {
 /// An entry on one line, with its number; `None` for one without text.
 pub fn left_out(item: &Item) -> Option<LeftOut> {
     let (who, text) = match &item.body {
-        Body::User { text, .. } => (Who::Person, line(text)),
+        Body::User { text, origin, .. } => (speaker(*origin), line(text)),
         Body::Assistant(body) => (Who::Model, line(&body.text)),
         Body::Tool(tool) => (Who::Tool, line(&format!("{} {} {}", tool.name, tool.view.target, tool.view.summary))),
         Body::Summary(_) | Body::Note { .. } => return None,
     };
     (!text.is_empty()).then(|| LeftOut { who, text: format!("#{} {text}", item.id.0) })
+}
+
+/// What the program told the model is no prompt.
+fn speaker(origin: Origin) -> Who {
+    match origin {
+        Origin::Person | Origin::Steer => Who::Person,
+        Origin::Program => Who::Tool,
+    }
 }
 
 /// The whole command of a call: its short form leaves out redirections, which are what changes files.

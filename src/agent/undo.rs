@@ -3,9 +3,9 @@
 use super::rewind::{file, line};
 use crate::protocol::{Fate, FileBack, FileKind, SessionId, UndoPoint, UndoPreview};
 use crate::store::{Blobs, Command, FileChange, Store, StoreError};
+use crate::text::width::truncate_end;
 use crate::tools::file::restore::undoing;
 use crate::tools::file::restore_target::RestoreTarget;
-use crate::text::width::truncate_end;
 use std::path::Path;
 
 /// Columns of a command that changed a file later.
@@ -102,4 +102,3 @@ fn files_after(
     }
     shown
 }
-

@@ -167,7 +167,8 @@ fn a_note_says_the_same_when_it_is_read_again() {
         rewound: vec![file("left", Fate::Modified, true)],
     };
     let said = Said::read(&news.text().unwrap());
-    let files: Vec<(&str, Fate)> = said.files.iter().map(|(path, fate)| (path.to_str().unwrap(), fate.clone())).collect();
+    let files: Vec<(&str, Fate)> =
+        said.files.iter().map(|(path, fate)| (path.to_str().unwrap(), fate.clone())).collect();
     assert_eq!(
         files,
         [

@@ -251,7 +251,8 @@ impl Runner {
             self.session.prefix.changed("old results were shortened");
             self.session.forget_reads();
             let more = self.session.context.shortened().saturating_sub(shortened);
-            let what = if more > 0 { plural(more as u64, "tool result", "tool results") } else { "tool results".into() };
+            let what =
+                if more > 0 { plural(more as u64, "tool result", "tool results") } else { "tool results".into() };
             let text = format!("shortened {what} · {} → {} tokens · /context marks them", count(before), count(after));
             self.append(Body::Note { kind: NoteKind::Info, text }).await;
         }

@@ -1,6 +1,6 @@
 //! Sessions and hits in lists, and one session as text.
 
-use crate::protocol::{Body, Item, NoteKind, SessionId};
+use crate::protocol::{Body, Item, NoteKind, Origin, SessionId};
 use crate::report::sessions::text::{age, local, one_line, padded, plain, rfc3339, width};
 use crate::store::filter::Filter;
 use crate::store::{SessionRow, Store, short_id};
@@ -161,6 +161,9 @@ fn item_json(item: &Item) -> serde_json::Result<Value> {
 
 fn write_item(item: &Item, out: &mut dyn Write) -> std::io::Result<()> {
     match &item.body {
+        Body::User { text, origin: Origin::Program, .. } => {
+            writeln!(out, "\n── told to the model · {} ──\n{}", local(item.at), plain(text))?;
+        }
         Body::User { text, images, .. } => {
             writeln!(out, "\n── you · {} ──\n{}", local(item.at), plain(text))?;
             if !images.is_empty() {

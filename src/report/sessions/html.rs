@@ -3,7 +3,7 @@
 use super::markdown::{escaped, summary};
 use super::rendered::rendered;
 use super::text::{local, one_line, plain};
-use crate::protocol::{Body, Item, ToolBody, ToolCall};
+use crate::protocol::{Body, Item, Origin, ToolBody, ToolCall};
 use crate::store::SessionMeta;
 use std::io::{Result, Write};
 
@@ -42,6 +42,9 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
     let mut calls: Vec<&ToolCall> = Vec::new();
     for item in items {
         match &item.body {
+            Body::User { text, origin: Origin::Program, .. } => {
+                writeln!(out, "<p class=\"note\">Told to the model: {}</p>", escaped(&plain(text)))?;
+            }
             Body::User { text, images, .. } => {
                 write!(out, "<div class=\"you\">{}", escaped(&plain(text)))?;
                 for image in images {

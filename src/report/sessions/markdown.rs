@@ -1,7 +1,7 @@
 //! A session as Markdown to read: what was said in full, tool calls folded away.
 
 use super::text::{local, one_line, plain};
-use crate::protocol::{Body, FileDiff, Item, Outcome, ToolBody, ToolCall};
+use crate::protocol::{Body, FileDiff, Item, Origin, Outcome, ToolBody, ToolCall};
 use crate::store::SessionMeta;
 use std::io::{Result, Write};
 
@@ -14,6 +14,9 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
     let mut calls: Vec<&ToolCall> = Vec::new();
     for item in items {
         match &item.body {
+            Body::User { text, origin: Origin::Program, .. } => {
+                writeln!(out, "\n> Told to the model: {}", plain(text).replace('\n', "\n> "))?;
+            }
             Body::User { text, images, .. } => {
                 writeln!(out, "\n## You, {}\n\n{}", local(item.at), plain(text))?;
                 for image in images {

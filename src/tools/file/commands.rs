@@ -117,18 +117,21 @@ impl CommandRecorder {
             None => Recorded::default(),
         };
         command.gaps.extend(recorded.gaps);
-        let changes: Vec<FileChange> = recorded.changes.into_iter().map(|found| FileChange {
-            turn: command.turn,
-            at: found.at,
-            call: command.call.clone(),
-            place: String::new(),
-            path: found.path,
-            before: found.before,
-            size: found.size,
-            after: found.after,
-            command: None,
-        })
-        .collect();
+        let changes: Vec<FileChange> = recorded
+            .changes
+            .into_iter()
+            .map(|found| FileChange {
+                turn: command.turn,
+                at: found.at,
+                call: command.call.clone(),
+                place: String::new(),
+                path: found.path,
+                before: found.before,
+                size: found.size,
+                after: found.after,
+                command: None,
+            })
+            .collect();
         let (blobs, root, all) = (history.blobs.clone(), history.workspace.root().to_owned(), changes.clone());
         let count = move || counted(&all, &blobs, &root);
         // A task that was ended with the program is missed by nobody.
@@ -143,12 +146,14 @@ impl CommandRecorder {
 /// The files of changes, a moved one by its new name.
 fn counted(changes: &[FileChange], blobs: &Blobs, root: &Path) -> Vec<FileDiff> {
     let is_file = |change: &&FileChange| [&change.before, &change.after].iter().all(|state| state.kind() != FOLDER);
-    let leaves = |path: &Path| changes.windows(2).any(|pair| pair[0].path == path && FileChange::is_move(&pair[0], &pair[1]));
+    let leaves =
+        |path: &Path| changes.windows(2).any(|pair| pair[0].path == path && FileChange::is_move(&pair[0], &pair[1]));
     let files = changes.iter().filter(is_file).filter(|change| !leaves(&change.path)).take(COUNTED);
     let bytes = |hash: &Option<String>| hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
     let one = |(at, change): (usize, &FileChange)| {
         let path = change.path.strip_prefix(root).unwrap_or(&change.path).display().to_string();
-        let moved = changes.windows(2).any(|pair| pair[1].path == change.path && FileChange::is_move(&pair[0], &pair[1]));
+        let moved =
+            changes.windows(2).any(|pair| pair[1].path == change.path && FileChange::is_move(&pair[0], &pair[1]));
         if at >= COMPARED || moved {
             return FileDiff { path, ..FileDiff::default() };
         }

@@ -1,7 +1,7 @@
 //! Lines of a session for the preview of the browser, with the words of a search marked.
 
 use crate::app::input::paste;
-use crate::protocol::{Body, Item, ItemId, NoteKind};
+use crate::protocol::{Body, Item, ItemId, NoteKind, Origin};
 use crate::store::SessionRow;
 use crate::text::{Ground, Line, Role, Span};
 
@@ -68,6 +68,8 @@ fn words(query: &str) -> Vec<String> {
 
 fn item_lines(item: &Item, is_hit: bool, words: &[String]) -> Vec<Line> {
     let (mark, text, role, ground) = match &item.body {
+        // What the program told the model is no prompt.
+        Body::User { text, origin: Origin::Program, .. } => ("· ", text, Role::Dim, Ground::Base),
         Body::User { text, .. } => ("❯ ", text, Role::Strong, Ground::Raised),
         Body::Assistant(answer) => ("", &answer.text, Role::Text, Ground::Base),
         Body::Tool(result) => ("· ", &result.view.target, Role::Dim, Ground::Base),
