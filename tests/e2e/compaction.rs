@@ -41,10 +41,10 @@ fn shortened_output_is_said_and_marked_and_the_newest_is_whole() {
     };
     let mock = Mock::start(vec![]);
     let home = Home::empty();
-    home.window(&mock, 16_000, "approvals: {mode: yolo}\ncompression: {enabled: true}\n");
+    home.window(&mock, 12_000, "approvals: {mode: yolo}\ncompression: {enabled: true}\n");
     let mut term = Term::sized(&home, &[], (140, 45));
     term.wait("❯");
-    for n in 1..=6 {
+    for n in 1..=16 {
         mock.push(vec![run(n), Step::Text(format!("answer {n}"))]);
         term.send(&format!("prompt {n}\r")).wait(&format!("answer {n}"));
         term.shows("at rest", |text| !text.contains("to stop"));

@@ -181,7 +181,7 @@ fn a_fork_at_a_turn_ends_there_and_is_in_the_tree() {
         let tree = store.tree(&id("three")).await.expect("a tree");
         let seen: Vec<(&str, usize, u32)> =
             tree.iter().map(|branch| (branch.row.id.as_str(), branch.depth, branch.turn)).collect();
-        assert_eq!(seen, [("one", 0, 0), ("two", 1, 2), ("three", 2, 2), ("four", 1, 4), ("five", 1, 0)]);
+        assert_eq!(seen, [("one", 0, 0), ("two", 1, 1), ("three", 2, 1), ("four", 1, 2), ("five", 1, 0)]);
         store.delete(&one).await.expect("deleted");
         let seen = store.tree(&id("three")).await.expect("a tree");
         assert_eq!(seen.iter().map(|branch| branch.row.id.as_str()).collect::<Vec<_>>(), ["two", "three"]);
