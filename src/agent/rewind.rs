@@ -68,8 +68,7 @@ pub async fn preview(
 fn files(since: &Since, blobs: &Blobs, cwd: &Path, ground: &RestoreTarget) -> Vec<FileBack> {
     let mut backs = undoing(&since.changes, blobs, ground);
     backs.sort_by(|one, two| (&one.place, &one.path).cmp(&(&two.place, &two.path)));
-    // What is as it was is not touched.
-    let differs = backs.iter().filter(|back| back.verdict != Verdict::Already);
+    let differs = backs.iter().filter(|back| !back.is_untouched());
     differs.map(|back| file(back, blobs, cwd, ground)).collect()
 }
 

@@ -216,7 +216,7 @@ fn what_a_rewound_turn_knew_of_changes_is_told_again() {
     std::fs::write(project.join("n.txt"), "n\n").unwrap();
     term.send("/rewind\r").wait("Go back to a prompt");
     term.send("\r").wait("nothing has changed yet");
-    term.send("\x1b[B").wait("▸ Conversation only");
+    term.send("c").wait("▸ Conversation only");
     term.send("\r").gone("nothing has changed yet");
     mock.push(vec![Step::Text("I see".into())]);
     // The prompt came back to the composer.

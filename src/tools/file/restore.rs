@@ -21,6 +21,14 @@ pub struct Back {
     pub verdict: Verdict,
 }
 
+impl Back {
+    /// The changes cancelled each other out: nothing happens to it. A restore that was cut off leaves a file as it should
+    /// be, too, but not one that its changes had left so.
+    pub fn is_untouched(&self) -> bool {
+        self.verdict == Verdict::Already && self.target.is_like(&self.left)
+    }
+}
+
 /// Whether a file can be put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -164,8 +172,8 @@ fn verdict(now: &Now, target: &FileState, left: &FileState, unbroken: bool, size
 pub struct Restored {
     /// Files that are as they should be now.
     pub files: Vec<RewoundFile>,
-    /// How many of them were so before.
-    pub already: usize,
+    /// How many of them the changes had left so.
+    pub untouched: usize,
     /// Somebody else's work, left alone.
     pub left: Vec<PathBuf>,
     /// Files that can't be put back, and why.
@@ -184,7 +192,7 @@ impl Restored {
                 && from.was.hash == to.became.hash
         };
         let moved = |from: &&RewoundFile| self.files.iter().any(|to| is_move(from, to));
-        (self.files.len() - self.files.iter().filter(moved).count()).saturating_sub(self.already)
+        (self.files.len() - self.files.iter().filter(moved).count()).saturating_sub(self.untouched)
     }
 }
 
@@ -204,7 +212,7 @@ pub fn restore(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &RestoreT
                 let was = if known { was } else { back.target.clone() };
                 let (place, path) = (back.place.clone(), back.path.clone());
                 done.files.push(RewoundFile { place, path, was, became: back.target.clone() });
-                done.already += 1;
+                done.untouched += usize::from(back.is_untouched());
             }
             Verdict::Ready | Verdict::Foreign(_) => match put(back, blobs, ground) {
                 Ok(file) => done.files.push(file),
@@ -242,14 +250,14 @@ pub fn restore_all(backs: &[Back], overwrite: bool, blobs: &Blobs, ground: &Rest
         if back.verdict != Verdict::Already {
             put.extend(one.files.clone());
         }
-        done.already += one.already;
+        done.untouched += one.untouched;
         done.files.extend(one.files);
         done.left.extend(one.left);
         done.lost.extend(one.lost);
         done.failed.extend(one.failed);
         if failed {
             done.files.clear();
-            done.already = 0;
+            done.untouched = 0;
             done.failed.extend(restore(&redoing(&put, blobs, ground), true, blobs, ground).failed);
             return done;
         }
