@@ -39,7 +39,11 @@ pub(super) struct Digest {
 /// The first prompt, the first sentence of the last answer, files and commands. `None` when nothing was said.
 pub(super) fn extract(items: &[Item], files: &[PathBuf], cwd: &Path) -> Option<Digest> {
     let prompt = items.iter().find_map(|item| match &item.body {
-        Body::User { text, origin: Origin::Person, .. } => Some(one_line(text, PROMPT)),
+        Body::User { text, origin: Origin::Person, .. } => {
+            // A key that was typed is none of a summary's business.
+            let text = crate::policy::redact::redact(text, crate::policy::redact::RedactKind::Default);
+            Some(one_line(&text, PROMPT))
+        }
         Body::User { .. } | Body::Assistant(_) | Body::Tool(_) | Body::Summary(_) | Body::Note { .. } => None,
     })?;
     let answer = items.iter().rev().find_map(|item| match &item.body {

@@ -237,7 +237,6 @@ fn a_restore_is_taken_back_with_files_and_conversation() {
     term.send("second\r").wait("is tried").wait("1 command");
     mock.push(vec![tool("restore"), Step::Text("another way".into())]);
     term.send("third\r").wait("another way").gone("is tried");
-    term.wait("drops from the conversation: “third”, “second”");
     assert_eq!((read("a").as_deref(), read("b")), (Some("good\n"), None));
 
     term.send("/redo\r").wait("is tried").gone("another way");
@@ -274,7 +273,7 @@ fn what_a_later_command_changed_is_said_to_be_its_work_and_a_move_counts_once() 
     term.send("\r").wait("undone: 2 files");
     until("the move is undone", || project.join("here").exists() && !project.join("d/f").exists());
     mock.push(vec![Step::Text("I see".into())]);
-    term.send("go on\r").wait("I see").wait("the model was told: The user undid what this command had changed");
+    term.send("go on\r").wait("I see").wait("the model was notified: The user undid what this command had changed");
     assert!(project.join("d/mine").exists());
 }
 

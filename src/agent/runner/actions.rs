@@ -76,7 +76,7 @@ impl Runner {
         for told in std::mem::take(&mut self.ended) {
             context = format!("{context}\n\n{told}").trim_start().to_owned();
             // What goes with a prompt is shown nowhere else.
-            let text = format!("the model was told: {}", told.trim_matches(['[', ']']).replace('\n', " · "));
+            let text = format!("the model was notified: {}", told.trim_matches(['[', ']']).replace('\n', " · "));
             self.append(Body::Note { kind: NoteKind::Info, text }).await;
         }
         // A line of the person's own runs, whatever the model could read of it.

@@ -162,7 +162,7 @@ fn item_json(item: &Item) -> serde_json::Result<Value> {
 fn write_item(item: &Item, out: &mut dyn Write) -> std::io::Result<()> {
     match &item.body {
         Body::User { text, origin: Origin::Program, .. } => {
-            writeln!(out, "\n── told to the model · {} ──\n{}", local(item.at), plain(text))?;
+            writeln!(out, "\n── sent to the model · {} ──\n{}", local(item.at), plain(text))?;
         }
         Body::User { text, images, .. } => {
             writeln!(out, "\n── you · {} ──\n{}", local(item.at), plain(text))?;

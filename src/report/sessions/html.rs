@@ -43,7 +43,7 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
     for item in items {
         match &item.body {
             Body::User { text, origin: Origin::Program, .. } => {
-                writeln!(out, "<p class=\"note\">Told to the model: {}</p>", escaped(&plain(text)))?;
+                writeln!(out, "<p class=\"note\">Sent to the model: {}</p>", escaped(&plain(text)))?;
             }
             Body::User { text, images, .. } => {
                 write!(out, "<div class=\"you\">{}", escaped(&plain(text)))?;

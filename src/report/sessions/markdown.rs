@@ -15,7 +15,7 @@ pub(super) fn write(about: &SessionMeta, items: &[Item], out: &mut dyn Write) ->
     for item in items {
         match &item.body {
             Body::User { text, origin: Origin::Program, .. } => {
-                writeln!(out, "\n> Told to the model: {}", plain(text).replace('\n', "\n> "))?;
+                writeln!(out, "\n> Sent to the model: {}", plain(text).replace('\n', "\n> "))?;
             }
             Body::User { text, images, .. } => {
                 writeln!(out, "\n## You, {}\n\n{}", local(item.at), plain(text))?;
