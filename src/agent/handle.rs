@@ -28,7 +28,7 @@ pub enum AgentRequest {
     /// Show this question; the answer goes back.
     Question(Question, oneshot::Sender<String>),
     /// A fact for whoever watches. Of some the runner keeps something with the session before they go out.
-    Event(AgentEvent),
+    Event(Box<AgentEvent>),
     /// The conversation goes back to an earlier item, and goes on from there.
     GoBack(GoBack),
     /// The gate has other grants.
@@ -39,7 +39,7 @@ pub enum AgentRequest {
 
 /// A notice that a call or the gate gives, which the agent hears of, too.
 fn notice(text: String) -> AgentRequest {
-    AgentRequest::Event(AgentEvent::Notice { level: Level::Warning, text })
+    AgentRequest::Event(Box::new(AgentEvent::Notice { level: Level::Warning, text }))
 }
 
 /// Characters of the words that the modal tells as the reason.
@@ -115,7 +115,7 @@ impl AgentHandle {
     pub async fn previewed(&self, id: ApprovalId, line: String, preview: Option<Preview>) {
         let event = AgentEvent::Previewed { id, line, preview: preview.map(Box::new) };
         // The runner is gone only at the end of the program.
-        let _ = self.requests.send(AgentRequest::Event(event)).await;
+        let _ = self.requests.send(AgentRequest::Event(Box::new(event))).await;
     }
 
     /// The session that questions belong to from now on, and what it is called.
@@ -184,7 +184,7 @@ impl AgentPort for AgentHandle {
     fn set_plan(&self, plan: Vec<Todo>) {
         *lock(&self.plan) = plan.clone();
         // Full only when the runner is far behind; the next change brings the whole plan again.
-        let _ = self.requests.try_send(AgentRequest::Event(AgentEvent::PlanChanged(plan)));
+        let _ = self.requests.try_send(AgentRequest::Event(Box::new(AgentEvent::PlanChanged(plan))));
     }
 
     fn ask(&self, mut question: Question) -> BoxFuture<'static, Result<String, String>> {
@@ -275,7 +275,7 @@ impl Asker for AgentHandle {
         let requests = self.requests.clone();
         let event = AgentEvent::ApprovalFound { id, targets, payloads };
         // It must arrive: nothing else tells it.
-        tokio::spawn(async move { drop(requests.send(AgentRequest::Event(event)).await) });
+        tokio::spawn(async move { drop(requests.send(AgentRequest::Event(Box::new(event))).await) });
     }
 
     fn close(&self, id: ApprovalId, how: Decision) {
@@ -308,7 +308,7 @@ impl Asker for AgentHandle {
         let Some(policy) = &self.policy else { return Default::default() };
         if let Some(news) = policy.news() {
             // Full only when the runner is far behind; `/policy` and the next look tell it, too.
-            let _ = self.requests.try_send(AgentRequest::Event(AgentEvent::PolicyChanged(news)));
+            let _ = self.requests.try_send(AgentRequest::Event(Box::new(AgentEvent::PolicyChanged(news))));
         }
         policy.now()
     }

@@ -96,9 +96,12 @@ impl Plan {
         let named: Vec<Named> = Shelf::new(&paths.home)
             .list()
             .into_iter()
-            .filter(|named| match goes(&named.session) {
-                true => cut.used_before.or(cut.trashed_before).is_some_and(|before| named.at < before),
-                false => files::is_orphan(named, &aged.ids),
+            .filter(|named| {
+                if goes(&named.session) {
+                    cut.used_before.or(cut.trashed_before).is_some_and(|before| named.at < before)
+                } else {
+                    files::is_orphan(named, &aged.ids)
+                }
             })
             .collect();
         let recordings =

@@ -155,8 +155,7 @@ impl Store {
         self.ask(move |db| {
             settled(db)?;
             let number = sessions::change(db, "rewind the session", &session, |tx, key| {
-                let left_out =
-                    Rewind { item: first, conversation: true, command: Some(RESTORED), ..Rewind::default() };
+                let left_out = Rewind { item: first, conversation: true, command: Some(RESTORED), ..Rewind::default() };
                 let number = begin(tx, key, &left_out)?;
                 // What was said after this step counts, and not what is left out.
                 tx.execute("UPDATE rewinds SET last_item = ?2 WHERE key = ?1", (number, step.0 - 1))?;

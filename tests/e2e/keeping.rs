@@ -65,7 +65,7 @@ fn tags_pins_the_archive_and_the_trash_on_the_screen_and_on_the_command_line() {
     term.wait("mock-model");
     // The older one is tagged and pinned: it stands first.
     term.send("\x12").wait("2 sessions").wait("alpha task");
-    term.send("\x1b[B\x1bt").wait("Tags, with commas between");
+    term.send("\x1b[B\x1bt").wait("Tags, with commas or spaces between");
     term.send("Red, blue\r").wait("#red #blue");
     term.send("\x1bp").shows("the pinned one is first", |text| {
         let at = |word: &str| text.find(word).unwrap_or(usize::MAX);
@@ -179,6 +179,6 @@ fn a_resumed_session_says_where_it_stopped_and_what_changed_since() {
     git(&["commit", "-q", "--allow-empty", "-m", "after"], Some(i64::try_from(later).unwrap()));
     let mut term = Term::sized(&home, &["-c"], (120, 40));
     term.wait("resumed, last used").wait("last prompt: “read the notes”");
-    term.wait("branch fix, then main · 1 commit since").wait("notes.txt (changed)");
+    term.wait("branch fix (was main) · 1 commit since").wait("notes.txt (changed)");
     leave(&mut term);
 }

@@ -34,7 +34,7 @@ fn usage_tells_what_each_model_cost_and_a_hard_budget_stops_until_it_is_raised()
     term.wait("hard $0.60, soft $0.50").wait("prices.json (1 model)").wait("the built-in table of");
     term.send("\x1b").gone("By model");
     // A prompt is not answered, a summary not written.
-    term.send("more\r").wait("/budget +5 raises it");
+    term.send("more\r").wait("; /budget +5");
     term.send("/budget 5\r").wait("+5 for dollars or +200k for tokens");
     term.send("\x15/budget\r").wait("No model is called").wait("adds five dollars");
     term.send("\x1b").gone("adds five");

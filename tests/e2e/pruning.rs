@@ -45,15 +45,14 @@ fn ids(home: &Home) -> Vec<String> {
 
 #[test]
 fn all_sessions_are_exported_a_file_each_without_secrets() {
-    let home = Home::empty();
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "");
+    let key = "sk-proj-abcdefghijklmnopqrstuvwxyz";
+    assert!(home.run(&["-p", &format!("use {key} please")]).status.success());
+    let typed = ids(&home).remove(0);
     for id in ["one", "two", "three"] {
         import(&home, id, "2026-01-02", 4);
     }
-    let key = "sk-proj-abcdefghijklmnopqrstuvwxyz";
-    let row = json!({"session_id": "secret", "role": "user", "content": format!("use {key} please"), "at": "2026-01-02T10:00:00Z"});
-    let file = home.tmp().join("secret.jsonl");
-    std::fs::write(&file, format!("{row}\n")).unwrap();
-    assert!(home.run(&["sessions", "import", file.to_str().unwrap()]).status.success());
     assert!(home.run(&["sessions", "tag", "one", "red"]).status.success());
     assert!(home.run(&["sessions", "archive", "two"]).status.success());
     assert!(home.run(&["sessions", "delete", "three"]).status.success());
@@ -66,7 +65,7 @@ fn all_sessions_are_exported_a_file_each_without_secrets() {
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(names.len(), 3);
     assert!(names.iter().any(|name| name.ends_with(".one.md")), "{names:?}");
-    let secret = names.iter().find(|name| name.contains("secret")).unwrap();
+    let secret = names.iter().find(|name| name.contains(&typed)).unwrap();
     let text = std::fs::read_to_string(folder.join(secret)).unwrap();
     assert!(text.contains("please") && !text.contains(key), "{text}");
 
@@ -81,7 +80,7 @@ fn all_sessions_are_exported_a_file_each_without_secrets() {
     assert_eq!((lines.lines().count(), lines.contains("one entry 3")), (4, true), "{lines}");
     let none = home.run(&["sessions", "export", "--all", "wombat"]);
     assert!(!none.status.success() && err(&none).contains("is no filter"), "{}", err(&none));
-    let raw = out(&home.run(&["sessions", "export", "secret", "--no-redact"]));
+    let raw = out(&home.run(&["sessions", "export", &typed, "--no-redact"]));
     assert!(raw.contains(key));
     let one = folder.join("one.html");
     assert!(home.run(&["sessions", "export", "one", "-f", "html", "--out", one.to_str().unwrap()]).status.success());

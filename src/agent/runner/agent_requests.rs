@@ -80,7 +80,7 @@ impl Runner {
                 self.questions.insert(question.id, answer);
                 self.out.send(AgentEvent::Asked(question)).await;
             }
-            AgentRequest::Event(event) => self.reported(event).await,
+            AgentRequest::Event(event) => self.reported(*event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
             AgentRequest::GoBack(back) => self.going_back = Some(back),
             AgentRequest::GrantsChanged => {

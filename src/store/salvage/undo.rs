@@ -81,7 +81,8 @@ pub(super) fn marks(keys: &mut Keys<'_>, has: impl Fn(&str) -> bool, moved: &mut
         let columns = ["session", "at", "item", "conversation", "last_item", "context_from", "command", "redone"];
         let mut rest = values(row, &columns)?;
         rest[0] = Value::Integer(session);
-        if let Value::Integer(command) = rest[6] {
+        // Zero and less name no command: the way back of a checkpoint.
+        if let Value::Integer(command @ 1..) = rest[6] {
             // Without its command nobody knows what was undone.
             let Some(command) = moved.commands.get(&command) else { return Ok(()) };
             rest[6] = Value::Integer(*command);

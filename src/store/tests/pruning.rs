@@ -47,7 +47,8 @@ fn what_is_pinned_open_or_not_sent_stays_and_the_trash_goes_past_its_time() {
         assert_eq!((aged.pinned, aged.open, aged.unsent), (1, 1, 2));
         assert_eq!(names(&aged_at(home.path(), BEFORE).expect("reads")), ["a", "b", "trashed"]);
         let sizes = (aged.journals, aged.bytes, aged.taken);
-        assert!(sizes.0 > 0 && sizes.1 > 0 && sizes.2 > sizes.0, "{sizes:?}");
+        // So few entries fit into what an empty database takes.
+        assert!(sizes.0 > 0 && sizes.1 == 0 && sizes.2 > sizes.0, "{sizes:?}");
 
         // What happened since is seen in the transaction that deletes.
         store.change_session(&id("b"), SessionChange::Pinned(true)).await.expect("pinned");

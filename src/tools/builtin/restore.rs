@@ -50,7 +50,7 @@ impl Tool for Restore {
             let args: Args = super::parse(NAME, args)?;
             let work = ctx.clone();
             let mut call = crate::tools::blocking(move || plan(&args.name, &work)).await??;
-            call.prompts = prompts(&ctx, ItemId(call.named.item)).await;
+            call.prompts = prompts(ctx, ItemId(call.named.item)).await;
             Ok(Box::new(call) as Box<dyn Call>)
         })
     }

@@ -230,7 +230,7 @@ fn tools(figures: &Figures) -> Rows {
 
 fn durations(figures: &Figures) -> Rows {
     let mut tools: Vec<_> = figures.tools.iter().collect();
-    tools.sort_by(|a, b| b.total.cmp(&a.total));
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.total));
     let lengths = parts(tools.iter().map(|tool| tool.total as f64));
     let entry = |(tool, part): (&&crate::protocol::ToolUse, f64)| Entry {
         name: tool.name.clone(),

@@ -79,7 +79,8 @@ pub fn act(model: &mut Model, out: &mut Vec<Effect>, action: Action) -> bool {
 
 /// The list of what can be done, over the browser.
 fn offer(model: &mut Model, row: &SessionRow) {
-    let items = ACTIONS.iter().filter(|entry| DOES.contains(&entry.action)).map(|entry| PickItem {
+    let entries = DOES.iter().filter_map(|action| ACTIONS.iter().find(|entry| entry.action == *action));
+    let items = entries.map(|entry| PickItem {
         label: match entry.action {
             Action::Accept => "Resume it".to_owned(),
             Action::Replay => "Replay it on a time line".to_owned(),
@@ -237,9 +238,12 @@ fn restore(model: &mut Model, out: &mut Vec<Effect>) {
     match browser(model).and_then(|browser| browser.undo.take()) {
         Some((session, change)) => {
             let text = match change {
-                SessionChange::Trashed(_) => "restored from the trash",
                 SessionChange::Archived(true) => "archived again",
-                _ => "back from the archive",
+                SessionChange::Archived(false) => "back from the archive",
+                SessionChange::Trashed(_)
+                | SessionChange::Title(_)
+                | SessionChange::Tags(_)
+                | SessionChange::Pinned(_) => "restored from the trash",
             };
             out.push(Effect::Store(StoreJob::ChangeSession { session, change }));
             model.notices.add(model.now, Level::Info, text);
