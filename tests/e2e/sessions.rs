@@ -103,7 +103,8 @@ fn keys_in_prompts_are_masked_in_exports_and_titles() {
     let said = |args: &[&str]| String::from_utf8_lossy(&home.run(args).stdout).into_owned();
     let list = said(&["sessions", "--json"]);
     assert!(!list.contains(KEY), "{list}");
-    let id = serde_json::from_str::<serde_json::Value>(&list).unwrap()[0]["id"].as_str().unwrap().to_owned();
+    let id =
+        serde_json::from_str::<serde_json::Value>(&list).unwrap()["sessions"][0]["id"].as_str().unwrap().to_owned();
     for format in ["md", "jsonl", "html", "sharegpt"] {
         let text = said(&["sessions", "export", &id, "--format", format]);
         assert!(text.contains("my key is") && !text.contains(KEY), "{format}: {text}");

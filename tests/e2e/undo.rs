@@ -235,17 +235,17 @@ fn a_restore_is_taken_back_with_files_and_conversation() {
     term.send("first\r").wait("is saved").wait("steps ·");
     mock.push(vec![run("echo bad >a; echo extra >b; echo attempt"), Step::Text("is tried".into())]);
     term.send("second\r").wait("is tried").wait("1 command");
-    mock.push(vec![tool("restore"), Step::Text("another way".into())]);
-    term.send("third\r").wait("another way").gone("is tried");
+    mock.push(vec![tool("restore"), Step::Text("went elsewhere".into())]);
+    term.send("third\r").wait("went elsewhere").gone("is tried");
     assert_eq!((read("a").as_deref(), read("b")), (Some("good\n"), None));
 
-    term.send("/redo\r").wait("is tried").gone("another way");
+    term.send("/redo\r").wait("is tried").gone("went elsewhere");
     until("the files are back", || (read("a").as_deref(), read("b").as_deref()) == (Some("bad\n"), Some("extra\n")));
     mock.push(vec![Step::Text("goes on".into())]);
     term.send("\x15fourth\r").wait("goes on");
     let sent = mock.requests().last().unwrap()["messages"].to_string();
     assert!(sent.contains("is tried") && sent.contains("third"), "{sent}");
-    assert!(!sent.contains("another way") && !sent.contains("Restored the checkpoint"), "{sent}");
+    assert!(!sent.contains("went elsewhere") && !sent.contains("Restored the checkpoint"), "{sent}");
     assert!(!sent.contains("externally") && !sent.contains("left so"), "{sent}");
     term.send("/redo\r").wait("nothing to redo");
     term.send("/rewind\r").wait("Go back to a prompt").wait("second");

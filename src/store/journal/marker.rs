@@ -88,7 +88,7 @@ fn create(home: &Path, (pid, born): (i64, i64)) -> std::io::Result<(File, PathBu
     let (new, path) = (folder.join(format!("new.{name}")), folder.join(name));
     let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&new)?;
     if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        tracing::debug!(%error, "no locks here: who runs is told by the numbers of processes");
+        tracing::debug!(%error, "no locks here: programs are known by their process numbers alone");
     }
     fs::rename(&new, &path)?;
     Ok((file, path))
