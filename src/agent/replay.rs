@@ -5,9 +5,9 @@ use crate::tools::builtin::todo;
 use std::path::Path;
 
 /// The item without what was said. Paths in `cwd` are told without it.
-pub fn beat(item: &Item, cwd: &str) -> Beat {
-    let mut beat =
-        Beat { item: item.id, at: item.at, turn: item.turn, prompt: false, usage: None, plan: None, files: Vec::new() };
+pub fn beat(item: &Item, rewound: i64, cwd: &str) -> Beat {
+    let (id, at, turn) = (item.id, item.at, item.turn);
+    let mut beat = Beat { item: id, at, turn, prompt: false, usage: None, plan: None, files: Vec::new(), rewound };
     match &item.body {
         Body::User { origin, .. } => beat.prompt = *origin == Origin::Person,
         Body::Assistant(answer) => beat.usage = answer.usage,
@@ -39,7 +39,7 @@ mod tests {
             let diffs = vec![FileDiff { path: path.into(), added: 2, removed: 1, ..FileDiff::default() }];
             let view = ToolView { diffs, ..ToolView::default() };
             let body = ToolBody { name: name.into(), content: content.into(), view, ..ToolBody::default() };
-            beat(&Item { id: ItemId(3), at: 5, turn: 1, body: Body::Tool(body) }, "/work")
+            beat(&Item { id: ItemId(3), at: 5, turn: 1, body: Body::Tool(body) }, 0, "/work")
         };
         assert_eq!(tool("write_file", "", "/work/src/a.rs").files, [("src/a.rs".to_owned(), 2, 1)]);
         assert_eq!(tool("write_file", "", "/else/a.rs").files, [("/else/a.rs".to_owned(), 2, 1)]);

@@ -19,6 +19,8 @@ pub struct Beat {
     pub plan: Option<Vec<Todo>>,
     /// Files that it changed: path, lines added and removed.
     pub files: Vec<(String, u32, u32)>,
+    /// The rewind that left it out of the conversation later; zero: it is there.
+    pub rewound: i64,
 }
 
 /// A place on the time line.

@@ -28,11 +28,13 @@ async fn read(
 ) -> Result<ReplayPage, String> {
     let about = facts.store.about(session).await.map_err(|error| error.to_string())?;
     let newest = ItemId(about.last_item.0 + 1);
-    let found = facts.store.older(session, before.unwrap_or(newest), PAGE).await.map_err(|error| error.to_string())?;
+    let found =
+        facts.store.recorded(session, before.unwrap_or(newest), PAGE).await.map_err(|error| error.to_string())?;
+    let (found, rewound) = found;
     let cwd = about.row.cwd.clone();
     let mut page = ReplayPage {
         title: about.row.title.unwrap_or(about.row.preview),
-        beats: found.items.iter().map(|item| beat(item, &cwd)).collect(),
+        beats: found.items.iter().map(|item| beat(item, rewound.get(&item.id).copied().unwrap_or(0), &cwd)).collect(),
         more: found.more,
         ..ReplayPage::default()
     };
@@ -71,8 +73,7 @@ pub async fn moment(
     until: i64,
     terminals: Vec<(usize, (String, i64))>,
 ) -> LoadReply {
-    let before = stop.item.map_or(ItemId(0), |item| ItemId(item.0 + 1));
-    let items = facts.store.older(&session, before, SHOWN).await.map(|page| page.items);
+    let items = facts.store.seen_at(&session, stop.item.unwrap_or(ItemId(0)), SHOWN).await;
     let (home, id) = (context.paths.home.clone(), session.0.clone());
     let screens = tokio::task::spawn_blocking(move || screens(&home, &id, until, terminals)).await.unwrap_or_default();
     let moment = items.map(|items| ReplayMoment { items, screens }).map_err(|error| error.to_string());

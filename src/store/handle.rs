@@ -188,6 +188,24 @@ impl Store {
         self.ask(move |db| items::page_of(db, &session, before, limit)).await
     }
 
+    /// The same with what rewinds left out, and for each of those the number of its rewind.
+    pub async fn recorded(
+        &self,
+        session: &SessionId,
+        before: ItemId,
+        limit: usize,
+    ) -> Result<(Page, BTreeMap<ItemId, i64>), StoreError> {
+        let session = session.clone();
+        self.ask(move |db| items::recorded(db, &session, before, limit)).await
+    }
+
+    /// The newest items up to one, at most `limit`, in time order, as the conversation was when that one came: with what the
+    /// rewind left out that left out the item.
+    pub async fn seen_at(&self, session: &SessionId, upto: ItemId, limit: usize) -> Result<Vec<Item>, StoreError> {
+        let session = session.clone();
+        self.ask(move |db| items::seen_at(db, &session, upto, limit)).await
+    }
+
     /// What is known about a session.
     pub async fn about(&self, session: &SessionId) -> Result<SessionMeta, StoreError> {
         let session = session.clone();

@@ -10,6 +10,7 @@ use super::{Page, sessions};
 use crate::policy::redact::{RedactKind, redact};
 use crate::protocol::{Body, Item, ItemId, Origin, SessionId, Usage};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
+use std::collections::BTreeMap;
 
 /// Characters of the first prompt that lists show.
 const PREVIEW_CHARS: usize = 200;
@@ -150,8 +151,13 @@ fn collect(mut rows: rusqlite::Rows<'_>) -> rusqlite::Result<(Vec<Item>, u64)> {
 
 /// The newest items before `before`, in time order.
 pub(super) fn page(conn: &Connection, key: i64, before: ItemId, limit: usize) -> rusqlite::Result<Page> {
+    page_of_those(conn, key, before, limit, "rewound = 0")
+}
+
+/// Those of them for which a condition holds, which may name the first two places.
+fn page_of_those(conn: &Connection, key: i64, before: ItemId, limit: usize, which: &str) -> rusqlite::Result<Page> {
     let sql =
-        format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id < ?2 AND rewound = 0 ORDER BY id DESC LIMIT ?3");
+        format!("SELECT {COLUMNS} FROM items WHERE session = ?1 AND id < ?2 AND {which} ORDER BY id DESC LIMIT ?3");
     let wanted = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
     let (mut items, skipped) = collect(conn.prepare_cached(&sql)?.query((key, before.0, wanted))?)?;
     let more = items.len() + usize::try_from(skipped).unwrap_or(usize::MAX) > limit;
@@ -184,6 +190,33 @@ pub(super) fn answers(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Item>
            AND at >= (SELECT started_at FROM sessions WHERE key = ?1) ORDER BY id"
     );
     Ok(collect(conn.prepare_cached(&sql)?.query([key])?)?.0)
+}
+
+/// The newest items before one with what rewinds left out, and for each of those the number of its rewind.
+pub(super) fn recorded(
+    db: &Db,
+    session: &SessionId,
+    before: ItemId,
+    limit: usize,
+) -> Result<(Page, BTreeMap<ItemId, i64>), StoreError> {
+    db.read("read the session", |conn| {
+        let Some(key) = sessions::key(conn, session)? else { return Ok(Default::default()) };
+        let page = page_of_those(conn, key, before, limit, "1")?;
+        let first = page.items.first().map_or(before, |item| item.id);
+        let sql = "SELECT id, rewound FROM items WHERE session = ?1 AND id >= ?2 AND id < ?3 AND rewound <> 0";
+        let read = |row: &Row<'_>| Ok((ItemId(row.get(0)?), row.get(1)?));
+        let rewound = conn.prepare_cached(sql)?.query_map((key, first.0, before.0), read)?.collect::<Result<_, _>>()?;
+        Ok((page, rewound))
+    })
+}
+
+/// The newest items up to one, as the conversation was when it came.
+pub(super) fn seen_at(db: &Db, session: &SessionId, upto: ItemId, limit: usize) -> Result<Vec<Item>, StoreError> {
+    let which = "rewound IN (0, (SELECT o.rewound FROM items o WHERE o.session = ?1 AND o.id = ?2 - 1))";
+    db.read("read the session", |conn| match sessions::key(conn, session)? {
+        Some(key) => Ok(page_of_those(conn, key, ItemId(upto.0 + 1), limit, which)?.items),
+        None => Ok(Vec::new()),
+    })
 }
 
 /// The newest items of a session before one, in time order; empty when there is no such session.

@@ -95,3 +95,22 @@ fn where_nothing_is_recorded_the_export_says_what_to_do() {
     assert!(err(&by_id).contains("[no recording]") && err(&by_id).contains("recordings.enabled"), "{}", err(&by_id));
     assert!(!home.hermes().join("recordings").exists());
 }
+
+#[test]
+fn a_turn_that_was_rewound_is_seen_where_it_was() {
+    let mock = Mock::start(vec![Step::Text("the first way".into()), Step::Text("a better plan".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("begin\r").wait("the first way").wait("step ·");
+    // The last exchange goes, with its prompt back in the composer.
+    term.send("/undo\r").gone("the first way");
+    term.send("\x15begin again\r").wait("a better plan").wait("step ·");
+    term.send("/replay\r").wait("Replay ·").wait("a better plan");
+    term.send("g").wait("begin").gone("a better plan");
+    term.send("j").wait("the first way").wait("rewound later");
+    term.send("f").wait("a rewind left this moment out");
+    term.send("G").wait("a better plan").gone("the first way");
+    term.send("\x1b").gone("Replay ·");
+    term.quit();
+}

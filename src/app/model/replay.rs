@@ -195,8 +195,10 @@ pub struct State {
 }
 
 impl State {
-    /// What these items came to, with the files that commands changed up to then.
+    /// What these items came to, with the files that commands changed up to then. Plan and files of what a rewind had left
+    /// out count only among what it left out.
     pub fn after(beats: &[Beat], changed: &[(i64, String)], until: i64) -> Self {
+        let here = beats.last().map_or(0, |beat| beat.rewound);
         let mut state = Self { usage: Usage { cost: Some(0.0), ..Usage::default() }, ..Self::default() };
         let mut files: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
         for beat in beats {
@@ -204,6 +206,9 @@ impl State {
             if let Some(usage) = &beat.usage {
                 state.usage = state.usage.plus(usage);
                 state.context = usage.input;
+            }
+            if beat.rewound != 0 && beat.rewound != here {
+                continue;
             }
             if let Some(plan) = &beat.plan {
                 state.plan.clone_from(plan);
@@ -249,6 +254,12 @@ impl ReplayModal {
         self.track.stops.get(self.at).copied()
     }
 
+    /// Whether a rewind left it out of the conversation later.
+    pub fn is_left_out(&self) -> bool {
+        let item = self.stop().and_then(|stop| stop.item);
+        self.beats.iter().any(|beat| Some(beat.item) == item && beat.rewound != 0)
+    }
+
     /// Its figures.
     pub fn state(&self) -> State {
         let Some(stop) = self.stop() else { return State::default() };
@@ -272,7 +283,7 @@ impl ReplayModal {
         let stop = self.stop()?;
         let here = self.beats.iter().rposition(|beat| Some(beat.item) == stop.item);
         let from = here.unwrap_or_default();
-        self.beats[from..].iter().find(|beat| beat.prompt).map(|beat| beat.item)
+        self.beats[from..].iter().find(|beat| beat.prompt && beat.rewound == 0).map(|beat| beat.item)
     }
 }
 

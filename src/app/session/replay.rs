@@ -120,6 +120,7 @@ pub fn shown(model: &mut Model, session: &SessionId, stop: Stop, moment: Result<
 pub fn act(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let now = model.now;
     let Some(modal) = modal(model) else { return };
+    modal.problem.clear();
     let (track, at) = (&modal.track, modal.at);
     let last = track.stops.len().saturating_sub(1);
     let to = match press.action {
@@ -214,6 +215,10 @@ fn fork(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(modal) = modal(model) else { return };
     let Some(item) = modal.stop().and_then(|stop| stop.item) else { return };
     let session = modal.session.clone();
+    if modal.is_left_out() {
+        modal.problem = "a rewind left this moment out: fork at one that is in the conversation".to_owned();
+        return;
+    }
     if rewind::is_quiet(model) {
         model.tab.modals.clear();
         tabs::open(model, out, Opens::ForkAt(session, item));
@@ -232,7 +237,7 @@ fn rewind(model: &mut Model, out: &mut Vec<Effect>) {
             return rewind::open_at(model, out, item);
         }
     };
-    model.notices.add(model.now, Level::Info, problem);
+    modal.problem = problem.to_owned();
 }
 
 #[cfg(test)]

@@ -37,9 +37,13 @@ pub fn draw(
     let (now, since) = (model.now, |at: i64| format::clock(u64::try_from(at - begin).unwrap_or_default()));
     let when =
         stop.map(|it| format!("turn {} of {of} · {} in · {} ago", it.turn, since(it.at), format::age(now - it.at)));
-    let when = when.unwrap_or_default();
+    let mut when = when.unwrap_or_default();
+    if state.is_left_out() {
+        when.push_str(" · rewound later");
+    }
     let title = format!("Replay · {}", state.title);
-    let frame = Frame { title: &title, note: &when, ..Frame::default() };
+    let foot = if stop.is_some() { state.problem.as_str() } else { "" };
+    let frame = Frame { title: &title, note: &when, foot, ..Frame::default() };
     let place = frame.draw(paint, area, area.width, area.height);
     if stop.is_none() {
         let text = if state.problem.is_empty() { live::spinner(model.now) } else { state.problem.as_str() };

@@ -284,6 +284,7 @@ fn replay() -> crate::app::model::replay::ReplayModal {
             Todo { id: "2".into(), content: "Fix the race in it".into(), status: TodoStatus::InProgress },
         ]),
         files: vec![("src/parser/tokens.rs".into(), 14, 6)],
+        rewound: 0,
     };
     let terminal = |command: &str, changes: &[i64], ended_at: i64| RecordedTerminal {
         key: (command.into(), NOW),

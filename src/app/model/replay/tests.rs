@@ -4,7 +4,7 @@ use super::*;
 use crate::protocol::TodoStatus;
 
 fn beat(item: i64, at: i64, turn: u32) -> Beat {
-    Beat { item: ItemId(item), at, turn, prompt: false, usage: None, plan: None, files: Vec::new() }
+    Beat { item: ItemId(item), at, turn, prompt: false, usage: None, plan: None, files: Vec::new(), rewound: 0 }
 }
 
 fn terminal(changes: &[i64], ended_at: i64) -> RecordedTerminal {
@@ -108,4 +108,23 @@ fn a_fork_keeps_the_turn_of_its_moment() {
         modal.at = at;
         assert_eq!(modal.prompt_after(), item.map(ItemId), "{at}");
     }
+}
+
+#[test]
+fn what_a_rewind_left_out_keeps_its_own_plan_and_files() {
+    let edit = |item, path: &str, rewound| Beat { files: vec![(path.into(), 1, 0)], rewound, ..beat(item, item, 1) };
+    let beats = [edit(1, "a", 0), edit(2, "b", 7), edit(3, "c", 0)];
+    let files = |upto: usize| {
+        let state = State::after(&beats[..upto], &[], i64::MAX);
+        state.files.into_iter().map(|file| file.0).collect::<Vec<_>>()
+    };
+    assert_eq!((files(2), files(3)), (vec!["a".to_owned(), "b".into()], vec!["a".to_owned(), "c".into()]));
+    let mut modal =
+        ReplayModal { track: Track::of(&beats, &[]), beats: beats.to_vec(), ..ReplayModal::new("s".into()) };
+    let mut left_out = Vec::new();
+    for at in 0..3 {
+        modal.at = at;
+        left_out.push(modal.is_left_out());
+    }
+    assert_eq!(left_out, [false, true, false]);
 }

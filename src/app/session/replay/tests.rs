@@ -7,7 +7,7 @@ use crate::app::update;
 use crate::protocol::{Beat, ItemId, RecordedTerminal};
 
 fn beat(item: i64, turn: u32, prompt: bool) -> Beat {
-    Beat { item: ItemId(item), at: item * 1000, turn, prompt, usage: None, plan: None, files: Vec::new() }
+    Beat { item: ItemId(item), at: item * 1000, turn, prompt, usage: None, plan: None, files: Vec::new(), rewound: 0 }
 }
 
 fn open_with(model: &mut Model, more: bool) -> Vec<Effect> {
