@@ -1,6 +1,6 @@
 //! `/usage`: what was used, in figures that are true or absent.
 
-use crate::protocol::{Body, Item, PrefixBreak, Usage, Written};
+use crate::protocol::{Body, Item, Origin, PrefixBreak, Usage, Written};
 use crate::store::{Calls, Tally};
 use crate::text::format::{bytes, count, dollars, percent, plural, tokens as tokens_short};
 use crate::text::width::pad;
@@ -49,12 +49,12 @@ pub struct Used<'a> {
 /// `/usage`: tokens, their price, and the bytes that saving wrote.
 pub fn usage(used: &Used<'_>) -> String {
     let of = |what: fn(&Body) -> bool| used.items.iter().filter(|item| what(&item.body)).count() as u64;
-    let prompts = of(|body| matches!(body, Body::User { .. }));
+    let prompts = of(|body| matches!(body, Body::User { origin: Origin::Person, .. }));
     let tool_calls = of(|body| matches!(body, Body::Tool(_)));
-    let paid = |item: &&Item| matches!(&item.body, Body::Assistant(body) if body.usage.is_some());
+    let is_answer = |item: &&Item| matches!(item.body, Body::Assistant(_));
     let is_gone = |item: &&Item| used.items.binary_search_by_key(&item.id, |item| item.id).is_err();
-    let steps = used.answers.iter().filter(paid).count() as u64;
-    let left_out = used.answers.iter().filter(paid).filter(is_gone).count() as u64;
+    let steps = used.answers.iter().filter(is_answer).count() as u64;
+    let left_out = used.answers.iter().filter(is_answer).filter(is_gone).count() as u64;
     let mut out = format!(
         "{} · {} · {}\n",
         plural(prompts, "prompt", "prompts"),

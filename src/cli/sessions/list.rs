@@ -91,6 +91,9 @@ pub(super) async fn search(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
+    if let Some(fault) = Filter::fault(query) {
+        anyhow::bail!(fault);
+    }
     let found = store.search(query, here, limit).await?;
     let bound = found.bound();
     let hits = found.rows;

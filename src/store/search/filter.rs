@@ -55,6 +55,26 @@ impl Filter {
         (rest.join(" "), filter)
     }
 
+    /// What of a query narrows nothing though it looks so, and what to write instead.
+    pub fn fault(query: &str) -> Option<String> {
+        if query.matches('"').count() % 2 == 1 {
+            return Some("a quotation mark is not closed".to_owned());
+        }
+        let outside = query.split('"').step_by(2).flat_map(str::split_whitespace);
+        outside.filter_map(|word| Some((word, word.split_once(':')?))).find_map(|(word, (name, value))| {
+            let (fits, remedy) = match name {
+                "role" => (role(value).is_some(), "write role:user, role:assistant or role:tool"),
+                "since" | "before" => (day(value).is_some(), "write a day as 2026-11-01, today, yesterday or 7d"),
+                "has" => (value == "edits", "write has:edits"),
+                "is" => {
+                    (["pinned", "archived", "trashed"].contains(&value), "write is:pinned, is:archived or is:trashed")
+                }
+                _ => return None,
+            };
+            (!fits).then(|| format!("`{word}` is no filter: {remedy}"))
+        })
+    }
+
     fn take(&mut self, word: &str) -> bool {
         let Some((name, value)) = word.split_once(':').filter(|(_, value)| !value.is_empty()) else { return false };
         let own = || Some(value.to_owned());
@@ -259,6 +279,15 @@ mod tests {
         };
         assert_eq!(filter, expected);
         assert_eq!(Filter::read("just words", None).1, Filter::default());
+        for (query, fault) in [
+            ("role:tool since:7d std::fs \"is:foo\"", None),
+            ("x role:nobody", Some("`role:nobody` is no filter: write role:user, role:assistant or role:tool")),
+            ("since:bogus", Some("`since:bogus` is no filter: write a day as 2026-11-01, today, yesterday or 7d")),
+            ("is:foo", Some("`is:foo` is no filter: write is:pinned, is:archived or is:trashed")),
+            ("\"open", Some("a quotation mark is not closed")),
+        ] {
+            assert_eq!(Filter::fault(query).as_deref(), fault, "{query}");
+        }
     }
 
     #[test]
