@@ -102,7 +102,8 @@ fn a_turn_that_was_rewound_is_seen_where_it_was() {
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("begin\r").wait("the first way").wait("step ·");
+    // Idle: a turn that still ends can't be undone.
+    term.send("begin\r").wait("the first way").wait("step ·").wait("Ctrl-P palette");
     // The last exchange goes, with its prompt back in the composer.
     term.send("/undo\r").gone("the first way");
     term.send("\x15begin again\r").wait("a better plan").wait("step ·");

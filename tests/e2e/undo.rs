@@ -236,7 +236,7 @@ fn a_restore_is_taken_back_with_files_and_conversation() {
     mock.push(vec![run("echo bad >a; echo extra >b; echo attempt"), Step::Text("is tried".into())]);
     term.send("second\r").wait("is tried").wait("1 command");
     mock.push(vec![tool("restore"), Step::Text("went elsewhere".into())]);
-    term.send("third\r").wait("went elsewhere").gone("is tried").wait("steps ·");
+    term.send("third\r").wait("went elsewhere").gone("is tried").wait("steps ·").wait("Ctrl-P palette");
     assert_eq!((read("a").as_deref(), read("b")), (Some("good\n"), None));
 
     term.send("/redo\r").wait("is tried").gone("went elsewhere");
