@@ -81,9 +81,10 @@ impl Ask {
 
     /// The same inside of words, where no whole ones were found.
     fn inside(query: &str) -> Option<Self> {
-        let has_not = query.split_whitespace().any(|word| word == "NOT");
+        // A phrase that stands nowhere is no word.
+        let is_plain = !query.contains('"') && query.split_whitespace().all(|word| word != "NOT");
         let substrings = Substrings::of(query);
-        (!has_not && substrings.have_trigrams()).then_some(Self::Inside(substrings))
+        (is_plain && substrings.have_trigrams()).then_some(Self::Inside(substrings))
     }
 
     fn of_summaries(&self) -> life::Asked<'_> {
