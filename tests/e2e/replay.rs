@@ -105,7 +105,7 @@ fn a_turn_that_was_rewound_is_seen_where_it_was() {
     // Idle: a turn that still ends can't be undone.
     term.send("begin\r").wait("the first way").wait("step ·").wait("Ctrl-P palette");
     // The last exchange goes, with its prompt back in the composer.
-    term.send("/undo\r").gone("the first way");
+    term.send("/undo\r").gone("the first way").wait("❯ begin");
     term.send("\x15begin again\r").wait("a better plan").wait("step ·");
     term.send("/replay\r").wait("Replay ·").wait("a better plan");
     term.send("g").wait("begin").gone("a better plan");
