@@ -6,9 +6,10 @@
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-/// After the first frame; all that starts beside the screen has begun by then.
+/// After the first frame; all that starts beside the screen has begun by then, and the look at what sessions take on the
+/// disk, two seconds after the start, is over.
 #[cfg(target_os = "linux")]
-const AFTER: Duration = Duration::from_secs(2);
+const AFTER: Duration = Duration::from_secs(3);
 
 /// Trims once, a while after the start.
 #[cfg(target_os = "linux")]
