@@ -17,13 +17,9 @@ use tokio::time::Instant;
 pub(super) const STREAM_EVERY: Duration = Duration::from_millis(300);
 /// Quiet time before the search indexes take in many new items …
 const INDEX_AFTER: Duration = Duration::from_millis(400);
-/// … and before they take in a few: each batch of an index writes pages that many batches share, and a search takes in what
-/// is left by itself.
-const INDEX_FEW_AFTER: Duration = Duration::from_secs(60);
-/// Items indexed in one transaction, so that a job never waits long behind it; as many are many.
-const INDEX_BATCH: u32 = 128;
-/// Batches that are indexed when the program ends.
-const LAST_BATCHES: usize = 4;
+/// … and before they take in a few: a batch costs little more to write than one item. A search takes in what is left, after
+/// the program ended, too.
+const INDEX_FEW_AFTER: Duration = Duration::from_secs(600);
 
 /// Something to do on the thread, in order. Not data, unlike the jobs of the UI: each is private to one method of the handle.
 pub(super) type Work = Box<dyn FnOnce(&mut Db) + Send>;
@@ -233,14 +229,14 @@ async fn serve(db: &mut Db, mut orders: mpsc::Receiver<Order>) -> Option<oneshot
 
 /// When the indexes are to take in what is new, if nothing else comes.
 fn next_index(db: &Db) -> Option<Instant> {
-    let wait = |behind| if behind >= i64::from(INDEX_BATCH) { INDEX_AFTER } else { INDEX_FEW_AFTER };
+    let wait = |behind| if behind >= index::BATCH { INDEX_AFTER } else { INDEX_FEW_AFTER };
     // An index that can't be asked is told of when it is written.
     db.unindexed.then(|| Instant::now() + index::behind(&db.conn).map_or(INDEX_AFTER, wait))
 }
 
 /// Whether more is to do.
 fn index_some(db: &mut Db) -> bool {
-    match index::follow(db, INDEX_BATCH) {
+    match index::follow(db) {
         Ok(more) => {
             db.unindexed = more;
             more
@@ -257,12 +253,6 @@ fn index_some(db: &mut Db) -> bool {
 fn finish(db: &mut Db) {
     let is_whole = pending::flush(db);
     live::settle_streams(db, None);
-    // After a large import the rest waits for the next start: whoever quits does not.
-    for _ in 0..LAST_BATCHES {
-        if !(db.unindexed && index_some(db)) {
-            break;
-        }
-    }
     live::leave(db);
     let is_whole = super::durability::checkpoint(db) && is_whole;
     if is_whole {

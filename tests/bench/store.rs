@@ -120,8 +120,8 @@ pub fn append() -> Vec<Row> {
     ]
 }
 
-/// Turns of 128 items, which the index takes in at once when it is quiet.
-const INDEXED: u32 = 26;
+/// Turns of 1,024 items, which the index takes in at once when it is quiet.
+const INDEXED: u32 = 205;
 
 /// Bytes that go to files in many turns of one session: at full speed, and with each turn in a transaction of its own and
 /// indexed as when a person reads for a while after each.

@@ -12,6 +12,9 @@ const MARK: &[u8] = b"\n~1";
 const HEAD: usize = MARK.len() + 1 + 1 + 8 + 1 + 8 + 1;
 /// JSON shorter than this stays as it is: there is little to gain.
 const SHORT: usize = 256;
+/// The first level that looks for what stood before and gives letters codes of their own; the next ones cost more and save
+/// next to nothing.
+const LEVEL: u32 = 2;
 /// A record that unfolds to more than this is damaged or not ours.
 const LARGEST: u64 = 1 << 30;
 
@@ -71,7 +74,7 @@ pub(super) struct Packer {
 
 impl Default for Packer {
     fn default() -> Self {
-        Self { deflater: Compress::new(Compression::fast(), false), packed: Vec::new() }
+        Self { deflater: Compress::new(Compression::new(LEVEL), false), packed: Vec::new() }
     }
 }
 

@@ -20,8 +20,12 @@ pub(in crate::store) fn is_named_in(fault: &str) -> bool {
 const WORDS_OF: &str = "item_text";
 const TRIGRAMS_OF: &str = "item_text_parts";
 
-/// Indexes up to `batch` items that are not indexed yet; `true` when more are left.
-pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreError> {
+/// Items that are indexed in one transaction, which a job waits for: some 0.1 s. What a batch writes is merged with others
+/// later, so small ones write the same many times.
+pub(in crate::store) const BATCH: i64 = 1024;
+
+/// Indexes items that are not indexed yet, up to [`BATCH`] of them; `true` when more are left.
+pub(in crate::store) fn follow(db: &mut Db) -> Result<bool, StoreError> {
     let ask = |conn: &rusqlite::Connection| behind(conn).map(|items| items > 0);
     if db.read("look for an older index", indexed)? < 0 {
         clear(db)?;
@@ -36,7 +40,7 @@ pub(in crate::store) fn follow(db: &mut Db, batch: u32) -> Result<bool, StoreErr
             .prepare_cached(
                 "SELECT max(key) FROM (SELECT key FROM items WHERE key > ?1 AND key < ?3 ORDER BY key LIMIT ?2)",
             )?
-            .query_row((done, batch, part.end), |row| row.get(0))?;
+            .query_row((done, BATCH, part.end), |row| row.get(0))?;
         // Without items up to where the next part begins that one goes on.
         let upto = upto.unwrap_or(part.end - 1);
         for (index, view) in [(part.table.as_str(), WORDS_OF), (TRIGRAMS, TRIGRAMS_OF)] {
@@ -61,7 +65,7 @@ pub(in crate::store) fn behind(conn: &rusqlite::Connection) -> rusqlite::Result<
 
 /// Indexes everything that is left.
 pub(in crate::store) fn catch_up(db: &mut Db) -> Result<(), StoreError> {
-    while follow(db, 512)? {}
+    while follow(db)? {}
     db.unindexed = false;
     Ok(())
 }

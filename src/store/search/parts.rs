@@ -40,9 +40,9 @@ pub(super) fn of(tx: &Transaction<'_>, key: i64) -> rusqlite::Result<Part> {
             let table = if number == 0 { FIRST.to_owned() } else { format!("{FIRST}_{number}") };
             tx.execute_batch(&format!(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(
-                   text, content = 'item_text', content_rowid = 'key', tokenize = \"unicode61 remove_diacritics 2\",
-                   prefix = '3');
-                 INSERT INTO {table} ({table}, rank) VALUES ('automerge', 8);"
+                   text, content = 'item_text', content_rowid = 'key', tokenize = \"unicode61 remove_diacritics 2\");
+                 INSERT INTO {table} ({table}, rank) VALUES ('automerge', 8);
+                 INSERT INTO {table} ({table}, rank) VALUES ('hashsize', 8388608);"
             ))?;
             tx.execute("INSERT INTO search_parts (first, name) VALUES (?1, ?2)", (key, &table))?;
             Ok(Part { first: key, end: key + SIZE, table })

@@ -9,7 +9,7 @@ use super::{Found, Matches};
 use crate::store::life::Shelf;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params_from_iter};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Entries that are ranked: the newest that match.
 pub(super) const RANKED: usize = if cfg!(test) { 50 } else { 5000 };
@@ -202,7 +202,7 @@ fn newest(conn: &Connection, part: &Part, fts: &str, limit: usize) -> rusqlite::
     conn.prepare_cached(&sql)?.query_map((fts, limit), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The newest matches of a part that a filter holds for: ranked are those among the newest of all.
+/// The newest matches of a part that a filter holds for.
 fn fitting(
     conn: &Connection,
     part: &Part,
@@ -210,22 +210,14 @@ fn fitting(
     narrow: &Narrow,
     limit: usize,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let first = if narrow.is_open() { limit } else { RANKED };
-    let ranked = newest(conn, part, fts, first)?;
-    let oldest = ranked.last().map(|(key, _)| *key).filter(|_| ranked.len() == first);
-    let ranks: HashMap<i64, f64> = ranked.iter().copied().collect();
-    let fit = narrow.fitting(conn, ranked.iter().map(|(key, _)| *key).filter(|key| narrow.may(*key)).collect())?;
-    let mut kept: Vec<(i64, f64)> =
-        fit.into_iter().map(|key| (key, ranks.get(&key).copied().unwrap_or_default())).collect();
-    let Some(oldest) = oldest.filter(|_| kept.len() < limit) else {
-        kept.truncate(limit);
-        return Ok(kept);
-    };
+    if narrow.is_open() {
+        return newest(conn, part, fts, limit);
+    }
     let table = &part.table;
-    let sql = format!("SELECT rowid FROM {table} WHERE {table} MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC");
+    let sql = format!("SELECT rowid FROM {table} WHERE {table} MATCH ?1 ORDER BY rowid DESC");
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut rows = statement.query((fts, oldest))?;
-    let mut chunk = Vec::new();
+    let mut rows = statement.query([fts])?;
+    let (mut kept, mut chunk) = (Vec::new(), Vec::new());
     loop {
         let row = rows.next()?;
         let is_end = row.is_none();
@@ -236,13 +228,27 @@ fn fitting(
             }
         }
         if is_end || chunk.len() >= CHUNK {
-            kept.extend(narrow.fitting(conn, std::mem::take(&mut chunk))?.into_iter().map(|key| (key, 0.0)));
+            kept.extend(narrow.fitting(conn, std::mem::take(&mut chunk))?);
             if is_end || kept.len() >= limit {
                 kept.truncate(limit);
-                return Ok(kept);
+                return ranks(conn, part, fts, &kept);
             }
         }
     }
+}
+
+/// Matches of a part by their keys, newest first, with their scores: to weigh all that match takes far longer than to find
+/// them.
+fn ranks(conn: &Connection, part: &Part, fts: &str, keys: &[i64]) -> rusqlite::Result<Vec<(i64, f64)>> {
+    let (Some(last), Some(first)) = (keys.first(), keys.last()) else { return Ok(Vec::new()) };
+    let table = &part.table;
+    // The plus keeps the list from being asked for row by row.
+    let sql = format!(
+        "SELECT rowid, rank FROM {table} WHERE {table} MATCH ?1 AND rowid >= ?2 AND rowid <= ?3
+           AND +rowid IN (SELECT value FROM json_each(?4)) ORDER BY rowid DESC"
+    );
+    let mut statement = conn.prepare_cached(&sql)?;
+    statement.query_map((fts, first, last, list(keys)), |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// The best of these entries, best first: what is new counts up to twice as much.
