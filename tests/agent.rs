@@ -78,6 +78,7 @@ impl World {
         let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
         let deps = Deps {
             newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
+            opener: None,
             models: Models::new(
                 Arc::clone(&loaded),
                 &paths,

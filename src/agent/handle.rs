@@ -2,17 +2,19 @@
 //! [`AgentRequest`].
 
 use super::auto_approver::AutoApprover;
+use super::children::{Family, Ties};
 use super::policy_snapshot::PolicySnapshot;
 use super::wait_clock::WaitClock;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
 use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
+use crate::tools::children::Children;
 use crate::tools::gate::{Asker, Review};
 use crate::tools::spec::{AgentPort, GoBack};
 use futures::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
@@ -31,6 +33,8 @@ pub enum AgentRequest {
     Event(Box<AgentEvent>),
     /// The conversation goes back to an earlier item, and goes on from there.
     GoBack(GoBack),
+    /// The program tells the model something by itself, and people its gist.
+    Heard { text: String, gist: String },
     /// The gate has other grants.
     GrantsChanged,
     /// The gate knows something else of untrusted text.
@@ -51,6 +55,10 @@ pub type Remember = dyn Fn(&Grant) -> Result<(), String> + Send + Sync;
 /// The runner's side of both traits. Shared by all calls of a session.
 pub struct AgentHandle {
     requests: mpsc::Sender<AgentRequest>,
+    /// Where questions go: to the runner as well, or to that of the session whose child this one is.
+    inbox: mpsc::Sender<AgentRequest>,
+    /// Who runs children of the session; not kept alive by it.
+    children: OnceLock<Weak<Family>>,
     plan: Mutex<Vec<Todo>>,
     /// The session, who works in it for the questions of this handle, and the newest words of the model or the person.
     origin: Mutex<ApprovalOrigin>,
@@ -72,7 +80,9 @@ impl AgentHandle {
     /// A handle whose requests go to the runner.
     pub fn new(requests: mpsc::Sender<AgentRequest>, interactive: bool, remember: Arc<Remember>) -> Self {
         Self {
+            inbox: requests.clone(),
             requests,
+            children: OnceLock::new(),
             plan: Mutex::default(),
             origin: Mutex::default(),
             numbers: Arc::new(AtomicU64::new(1)),
@@ -130,6 +140,8 @@ impl AgentHandle {
         let origin = ApprovalOrigin { by, saying: String::new(), ..Asker::origin(self) };
         Self {
             requests: self.requests.clone(),
+            inbox: self.inbox.clone(),
+            children: OnceLock::new(),
             plan: Mutex::default(),
             origin: Mutex::new(origin),
             numbers: Arc::clone(&self.numbers),
@@ -140,6 +152,39 @@ impl AgentHandle {
             auto_approver: Mutex::new(lock(&self.auto_approver).clone()),
             wait_clock: Arc::default(),
         }
+    }
+
+    /// The handle of a child: its questions reach the inbox of its parent and say whose they are; all else is its own.
+    pub fn asking_through(self, parent: &Self, by: Speaker) -> Self {
+        Self {
+            inbox: parent.inbox.clone(),
+            origin: Mutex::new(ApprovalOrigin { by, saying: String::new(), ..Asker::origin(parent) }),
+            numbers: Arc::clone(&parent.numbers),
+            interactive: parent.interactive,
+            ..self
+        }
+    }
+
+    /// Who runs children of the session.
+    pub fn has_children(&self, family: &Arc<Family>) {
+        // Once, when the session is built.
+        let _ = self.children.set(Arc::downgrade(family));
+    }
+
+    /// Whether a person answers.
+    pub fn has_person(&self) -> bool {
+        self.interactive
+    }
+
+    /// Tells the runner; lost when it is far behind.
+    pub fn tell(&self, request: AgentRequest) {
+        let _ = self.requests.try_send(request);
+    }
+
+    /// Tells the runner, and waits for its room.
+    pub async fn tell_surely(&self, request: AgentRequest) {
+        // The runner is gone only when the session is.
+        let _ = self.requests.send(request).await;
     }
 
     /// How long questions of this handle have been open so far, those at the same time counted once.
@@ -163,6 +208,10 @@ impl AgentPort for AgentHandle {
         let requests = self.requests.clone();
         // It must arrive: nothing else tells it.
         tokio::spawn(async move { drop(requests.send(notice(text)).await) });
+    }
+
+    fn children(&self) -> Option<Arc<dyn Children>> {
+        Some(Arc::new(Ties(self.children.get()?.upgrade()?)))
     }
 
     fn go_back(&self, back: GoBack) {
@@ -194,7 +243,7 @@ impl AgentPort for AgentHandle {
             });
         }
         question.id = QuestionId(self.number());
-        let (requests, wait_clock) = (self.requests.clone(), Arc::clone(&self.wait_clock));
+        let (requests, wait_clock) = (self.inbox.clone(), Arc::clone(&self.wait_clock));
         Box::pin(async move {
             let _waiting = wait_clock.wait();
             let (answer, heard) = oneshot::channel();
@@ -235,7 +284,7 @@ impl Asker for AgentHandle {
         if !self.interactive {
             return Box::pin(async { Decision::NoOne });
         }
-        let (requests, id, wait_clock) = (self.requests.clone(), approval.id, Arc::clone(&self.wait_clock));
+        let (requests, id, wait_clock) = (self.inbox.clone(), approval.id, Arc::clone(&self.wait_clock));
         Box::pin(async move {
             let _waiting = wait_clock.wait();
             let (answer, heard) = oneshot::channel();
@@ -272,14 +321,14 @@ impl Asker for AgentHandle {
     }
 
     fn approval_found(&self, id: ApprovalId, targets: Vec<Target>, payloads: Vec<Payload>) {
-        let requests = self.requests.clone();
+        let requests = self.inbox.clone();
         let event = AgentEvent::ApprovalFound { id, targets, payloads };
         // It must arrive: nothing else tells it.
         tokio::spawn(async move { drop(requests.send(AgentRequest::Event(Box::new(event))).await) });
     }
 
     fn close(&self, id: ApprovalId, how: Decision) {
-        close(&self.requests, id, how);
+        close(&self.inbox, id, how);
     }
 
     fn origin(&self) -> ApprovalOrigin {

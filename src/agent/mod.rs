@@ -2,6 +2,7 @@
 
 mod auto_approver;
 pub mod budget;
+pub mod children;
 pub mod compaction;
 pub mod context;
 mod correction;

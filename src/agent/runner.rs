@@ -10,6 +10,7 @@ mod calls;
 mod channels;
 mod compaction;
 mod context_view;
+mod family;
 mod forgotten;
 mod hooks;
 mod outside;
@@ -26,6 +27,7 @@ mod tests;
 mod tools;
 mod undo;
 
+use super::children::{Family, Opener};
 use super::compaction::writer::{Unwritten, Written};
 use super::handle::{AgentHandle, AgentRequest};
 use super::models::Models;
@@ -77,6 +79,8 @@ pub struct Deps {
     pub checkpoints: Checkpoints,
     /// What sessions that are opened later begin with.
     pub newest: Newest,
+    /// Who opens children; `None`: there are none.
+    pub opener: Option<Arc<dyn Opener>>,
 }
 
 /// The configuration that was read last, with the files of the policy that it came from.
@@ -230,6 +234,8 @@ pub struct Runner {
     going_back: Option<crate::tools::spec::GoBack>,
     /// What is spent, and what may be.
     purse: super::budget::purse::Purse,
+    /// Its children; `None`: it can have none.
+    family: Option<Arc<Family>>,
     /// Bytes that this program had written at the start of the turn, and of the first turn.
     written_before: Option<(u64, u64)>,
     /// What the status line shows of the budget.
@@ -304,6 +310,7 @@ impl Runner {
         let remember =
             Arc::new(move |grant: &Grant| own.ours(|| crate::config::permissions::remember(&paths, &folder, grant)));
         let handle = AgentHandle::new(request, spec.answers.is_person(), remember);
+        let handle = family::of_child(handle, &spec);
         let handle = Arc::new(handle.watching(Arc::clone(&deps.policy)));
         let mode = spec.mode.unwrap_or(deps.loaded.config.approvals.mode);
         let gate = Gate::new(
@@ -316,6 +323,8 @@ impl Runner {
         let gate = Arc::new(gate.with_log(deps.store.clone()));
         let aside = Channel::new(4);
         let purse = budget::purse(&deps, &id, spec.answers.is_person(), aside.tx.clone());
+        let purse = family::inherit(purse, &gate, &spec);
+        let family = family::of_parent(&deps, &spec, &id, &handle, &gate, &purse);
         deps.models = deps.models.within(purse.clone());
         let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
         Self {
@@ -362,6 +371,7 @@ impl Runner {
             git: None,
             going_back: None,
             purse,
+            family,
             written_before: None,
             budget_sign: None,
         }
@@ -385,6 +395,7 @@ impl Runner {
                     self.leaving = true;
                     self.handle.leave();
                     self.stop(true).await;
+                    self.children_end().await;
                     self.session.unended.end_all().await;
                     if cleared {
                         // The program goes on, and finds what had arrived.
@@ -493,6 +504,7 @@ impl Runner {
             }
             AgentCommand::Reload => self.reload().await,
             AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::Show => self.show().await,
             AgentCommand::LookAgain => self.gate.stir(),
             AgentCommand::Writing(id, writing) => self.gate.writes(id, writing),
             AgentCommand::Policy(answer) => self.policy_answered(answer).await,

@@ -1,5 +1,6 @@
 //! How a session is opened: who asks for it, who answers it, and within what bounds.
 
+use super::children::ChildOf;
 use crate::policy::Mode;
 pub use crate::protocol::Opens;
 use crate::protocol::{SessionId, Usage};
@@ -33,6 +34,10 @@ pub struct SessionSpec {
     pub skills: Vec<String>,
     /// Extra words for the end of the system prompt (`--json-schema`).
     pub instructions: String,
+    /// Whose child it is.
+    pub child: Option<ChildOf>,
+    /// Tools that it has not, whatever its toolsets hold.
+    pub blocked: Vec<&'static str>,
 }
 
 /// Who answers questions, and whether anybody watches.

@@ -165,6 +165,7 @@ actions! {
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     TurnDetails "turn-details" Session "What the last turn did: files, commands, checks; go to each" => "turn" [], "";
+    Agents "agents" Session "All that works: tabs and their children, what waits for you first" => "agents" ["children"], "";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "[name]";
@@ -227,7 +228,7 @@ actions! {
     BackgroundCommand "background-command" Commands "Send the running command to the background" => "bg" ["background"], "";
     KillProcess "kill-process" Commands "Kill the shown command, after confirming";
     ForgetProcess "forget-process" Commands "Remove an exited command from the list";
-    Processes "processes" Commands "List processes" => "processes" ["agents", "tasks", "ps"], "";
+    Processes "processes" Commands "List processes" => "processes" ["tasks", "ps"], "";
     LineStart "line-start" Fields "To the start of the line";
     LineEnd "line-end" Fields "To the end of the line";
     CharLeft "char-left" Fields "A character to the left";

@@ -25,6 +25,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
             compaction::read(model, out, edit.then_some(of), *summary, &left);
         }
         AgentEvent::ToolProgress { call_id, line } => tool(model, &call_id, |tool| tool.progress = line),
+        AgentEvent::Children { call_id, rows } => tool(model, &call_id, |tool| tool.children = rows),
         AgentEvent::UsageChanged(meter) => model.tab.meter = meter,
         AgentEvent::Budget(sign) => model.tab.budget = sign,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),

@@ -10,7 +10,7 @@ use crate::app::approvals::{mode, permissions, policy_changed};
 use crate::app::input::edit::Edit;
 use crate::app::input::focus::Direction;
 use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggestions, vi};
-use crate::app::lists::{backends, context, extensions, models, named, palette, servers, toolsets, tree};
+use crate::app::lists::{agents, backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{budget, compaction, queue, replay, rewind, sessions, stats, tabs, turn, undo};
@@ -86,6 +86,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::SessionTree => tree::open(model, out),
         Action::Replay => replay::here(model, out),
         Action::Stats => stats::open(model, out, argument),
+        Action::Agents => agents::open(model),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),
         Action::Hooks => extensions::hooks(model),

@@ -87,7 +87,8 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
                     engine.order(&session, order);
                 }
             }
-            Some(told) = streams.events.recv() => match told.event {
+            // What children say reaches their parent.
+            Some(told) = streams.events.recv() => match told.event.filter(|_| told.session == session) {
                 // What it was started with can't be had: it goes on with a new one.
                 Some(AgentEvent::NotOpened) => {
                     spec.opens = Opens::New;
@@ -338,6 +339,7 @@ impl Talk {
             | AgentEvent::StreamReset
             | AgentEvent::ToolProgress { .. }
             | AgentEvent::ToolProcess { .. }
+            | AgentEvent::Children { .. }
             | AgentEvent::Previewed { .. }
             | AgentEvent::QuestionClosed(_)
             | AgentEvent::SummaryRead { .. }

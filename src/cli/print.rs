@@ -69,7 +69,8 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let mut corrections = 1;
     let end = loop {
         tokio::select! {
-            Some(told) = streams.events.recv() => match told.event {
+            // What children say reaches their parent.
+            Some(told) = streams.events.recv() => match told.event.filter(|_| told.session == session) {
                 // What it was told to go on with can't be had: the answer comes in a new one.
                 Some(AgentEvent::NotOpened) => {
                     spec.opens = Opens::New;
@@ -212,6 +213,7 @@ impl Report {
             | AgentEvent::StreamReset
             | AgentEvent::ToolProgress { .. }
             | AgentEvent::ToolProcess { .. }
+            | AgentEvent::Children { .. }
             | AgentEvent::ApprovalRequested(_)
             | AgentEvent::ApprovalFound { .. }
             | AgentEvent::ApprovalClosed(_)

@@ -3,6 +3,7 @@
 //! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
 pub mod budget;
+pub mod delegation;
 pub mod checkpoints;
 pub mod context;
 pub mod dotenv;
@@ -30,6 +31,7 @@ pub mod terminal;
 pub mod theme;
 pub mod trust;
 
+pub use delegation::DelegationConfig;
 pub use budget::{BudgetConfig, BudgetLimits, PriceConfig, PricesConfig};
 pub use checkpoints::CheckpointsConfig;
 pub use context::ContextConfig;
@@ -58,6 +60,7 @@ pub struct Config {
     pub models: ModelsConfig,
     pub budget: BudgetConfig,
     pub prices: PricesConfig,
+    pub delegation: DelegationConfig,
     /// Providers to how one of their keys is chosen.
     pub credential_pool_strategies: BTreeMap<String, String>,
     pub accounts: AccountsConfig,

@@ -127,6 +127,7 @@ impl Engine {
             policy: self.inner.newest.policy.another(),
             checkpoints: services.checkpoints.clone(),
             newest: self.inner.newest.clone(),
+            opener: Some(Arc::new(sessions::OfChildren(Arc::downgrade(&self.inner)))),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The open sessions: opened, ordered, told of, closed.
 
-use super::{Engine, SessionSpec};
+use super::{Engine, Inner, SessionSpec};
+use crate::agent::children::Opener;
 use crate::agent::policy_snapshot::PolicySnapshot;
 use crate::agent::runner::{self, Deps};
 use crate::agent::spec::Opens;
@@ -8,7 +9,7 @@ use crate::backends::Backends;
 use crate::lock::lock;
 use crate::protocol::{AgentCommand, AgentEvent, SessionId};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -51,14 +52,40 @@ impl Sessions {
     }
 }
 
+/// Opens children for sessions; the engine is not kept by them.
+pub(super) struct OfChildren(pub Weak<Inner>);
+
+impl Opener for OfChildren {
+    fn open(&self, spec: SessionSpec) -> (SessionId, mpsc::Receiver<AgentEvent>) {
+        let (watch, heard) = mpsc::channel(256);
+        match self.0.upgrade() {
+            Some(inner) => (Engine { inner }.open_watched(spec, Some(watch)), heard),
+            // The program ends: nothing is heard of it.
+            None => (crate::store::new_session_id(), heard),
+        }
+    }
+
+    fn order(&self, id: &SessionId, command: AgentCommand) {
+        if let Some(inner) = self.0.upgrade() {
+            Engine { inner }.order(id, command);
+        }
+    }
+}
+
 impl Engine {
     /// Opens a session and returns its id at once; [`AgentEvent::SessionOpened`] or [`AgentEvent::NotOpened`] follows.
     pub fn open(&self, spec: SessionSpec) -> SessionId {
+        self.open_watched(spec, None)
+    }
+
+    /// The same; `watch` hears all of it as well.
+    fn open_watched(&self, spec: SessionSpec, watch: Option<mpsc::Sender<AgentEvent>>) -> SessionId {
         let id = match &spec.opens {
             Opens::Resume(id) => id.clone(),
             Opens::New | Opens::Cleared | Opens::Fork(_) | Opens::ForkAt(..) => crate::store::new_session_id(),
         };
         if lock(&self.inner.sessions.open).contains_key(&id) {
+            self.order(&id, AgentCommand::Show);
             return id;
         }
         let deps = self.deps(&spec.cwd, spec.parent.as_ref());
@@ -80,6 +107,10 @@ impl Engine {
             let events = engine.inner.sessions.events.clone();
             while let Some(event) = from_agent.recv().await {
                 engine.inner.board.heard(&session, &event);
+                if let Some(watch) = &watch {
+                    // Its parent is gone, and it ends.
+                    let _ = watch.send(event.clone()).await;
+                }
                 // Nobody watches any more: the session goes on to its end all the same.
                 let _ = events.send(SessionEvent { session: session.clone(), event: Some(event) }).await;
             }

@@ -55,6 +55,8 @@ pub enum AgentCommand {
     Reload,
     /// Somebody may have changed the files of the policy.
     LookAtPolicy,
+    /// Tells again what is open: somebody begins to watch.
+    Show,
     /// Judges the questions that wait anew: what they are about may have changed.
     LookAgain,
     /// The person begins to write in a question, or ends: its time stands still meanwhile.

@@ -1,7 +1,7 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, BudgetSign, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload,
+    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile, Payload,
     PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId, SummaryBody,
     Target, Todo, UnavailableBackend, Usage,
 };
@@ -69,6 +69,11 @@ pub enum AgentEvent {
     ToolProcess {
         call_id: String,
         process: ProcessId,
+    },
+    /// What the children of a call do now, all of them.
+    Children {
+        call_id: String,
+        rows: Vec<ChildRow>,
     },
     ApprovalRequested(Box<Approval>),
     /// All that the call of an open question would touch, in the place of what was known when it was asked.

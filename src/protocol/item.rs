@@ -174,6 +174,9 @@ pub struct ToolView {
     /// Files that a command changed: only counted, without their diffs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<FileDiff>,
+    /// Sessions that worked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<super::ChildRow>,
     /// Output as a person reads it when the content is JSON for the model.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,

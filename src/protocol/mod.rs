@@ -5,6 +5,7 @@
 
 mod approval;
 mod budget;
+mod child;
 mod command;
 mod context;
 mod effort;
@@ -29,6 +30,7 @@ pub use approval::{
     Width,
 };
 pub use budget::{BudgetSign, Raise};
+pub use child::{ChildRow, ChildState};
 pub use command::{AgentCommand, Opens, PolicyAnswer};
 pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, OutsideFile, PrefixBreak, Sent};
 pub use effort::Effort;

@@ -1,7 +1,9 @@
 //! The tools of the program, one file each, and what those files share.
 
+pub mod agents;
 pub mod checkpoint;
 pub mod clarify;
+pub mod delegate_task;
 pub mod patch;
 pub mod process;
 pub mod read_file;

@@ -2,6 +2,7 @@
 //! call is run (`gate`: plan, decide, ask, run). The tools themselves stand in `builtin`, one file each.
 
 pub mod builtin;
+pub mod children;
 pub mod confine;
 pub mod dispatch;
 pub mod file;

@@ -6,8 +6,8 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    checkpoint, clarify, patch, process, read_file, restore, search_files, session_search, terminal, todo, tool_call,
-    tool_describe, tool_search, write_file,
+    agents, checkpoint, clarify, delegate_task, patch, process, read_file, restore, search_files, session_search,
+    terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
@@ -28,8 +28,10 @@ pub type Build = fn() -> Result<Arc<dyn Tool>, String>;
 /// The tools that are part of the program: one line each.
 fn builtin() -> Vec<(&'static str, Build)> {
     vec![
+        (agents::NAME, || Ok(Arc::new(agents::Agents))),
         (checkpoint::NAME, || Ok(Arc::new(checkpoint::Checkpoint))),
         (clarify::NAME, || Ok(Arc::new(clarify::Clarify))),
+        (delegate_task::NAME, || Ok(Arc::new(delegate_task::DelegateTask))),
         (patch::NAME, || Ok(Arc::new(patch::Patch))),
         (process::NAME, || Ok(process::process())),
         (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),

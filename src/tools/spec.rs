@@ -376,6 +376,10 @@ pub trait AgentPort: Send + Sync {
     }
     /// The conversation goes back to where this item was the last, and the agent goes on with a note.
     fn go_back(&self, _back: GoBack) {}
+    /// Who runs children of the session; `None`: it has none.
+    fn children(&self) -> Option<Arc<dyn super::children::Children>> {
+        None
+    }
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {
         true

@@ -14,6 +14,7 @@ use crate::app::model::transcript::{Cell, CellKind, Position, Thinking, ToolStat
 use crate::app::reading::footer;
 use crate::config::keymap::Context;
 use crate::config::theme::Slot;
+use crate::protocol::{ChildRow, ChildState};
 use crate::text::format;
 use crate::text::width::width;
 use crate::text::{Ground, Role, Row};
@@ -274,6 +275,11 @@ fn draw_row(
         layout.targets.push((to_area(place), Hit::ToggleCell(cell.id)));
     }
     if index > 0 {
+        if let CellKind::Tool(tool) = &cell.kind
+            && let Some(child) = tool.children.get(index - 1).filter(|_| laid.height() > tool.children.len())
+        {
+            child_row(paint, layout, model, place, child);
+        }
         return;
     }
     if let Some(mark) = laid.mark.as_ref().filter(|_| opens(&model.tab.transcript.cells, at)) {
@@ -304,6 +310,18 @@ fn draw_row(
             }
         }
         CellKind::User { .. } | CellKind::Assistant { .. } | CellKind::Note { .. } | CellKind::TurnEnd { .. } => {}
+    }
+}
+
+/// The clock of a child that works, and the click that opens it.
+fn child_row(paint: &mut Paint<'_>, layout: &mut Layout, model: &Model, place: Rect, child: &ChildRow) {
+    if let Some(session) = &child.session {
+        layout.targets.push((to_area(place), Hit::Child(session.clone())));
+    }
+    if matches!(child.state, ChildState::Working | ChildState::Asks) {
+        let clock = format::clock(live::since(model.now, child.began));
+        let end = place.right().saturating_sub(cell_count(cells::tool::AFTER_TIME));
+        paint.right(end, place.y, &clock, paint.role(Role::Text));
     }
 }
 

@@ -25,6 +25,8 @@ struct Inner {
     /// Hears what was paid by calls that become no item.
     told: Box<dyn Fn(Usage) + Send + Sync>,
     books: Mutex<Books>,
+    /// That of the session whose child this one is: what is spent here is spent there.
+    parent: Option<Purse>,
 }
 
 #[derive(Default)]
@@ -85,7 +87,15 @@ impl Purse {
     ) -> Self {
         let budget = Budget { config: within(config, session.as_ref()), raise: Raise::default(), is_person };
         let books = Mutex::new(Books { budget, ..Books::default() });
-        Self(Arc::new(Inner { store, session, clock, told: Box::new(told), books }))
+        Self(Arc::new(Inner { store, session, clock, told: Box::new(told), books, parent: None }))
+    }
+
+    /// The purse of a child, before it is shared.
+    pub fn within(self, parent: &Purse) -> Self {
+        match Arc::try_unwrap(self.0) {
+            Ok(inner) => Self(Arc::new(Inner { parent: Some(parent.clone()), ..inner })),
+            Err(shared) => Self(shared),
+        }
     }
 
     /// The configuration was read again.
@@ -121,7 +131,7 @@ impl Purse {
 
     /// Whether anything is limited.
     pub fn is_limited(&self) -> bool {
-        !lock(&self.0.books).budget.config.is_empty()
+        !lock(&self.0.books).budget.config.is_empty() || self.0.parent.as_ref().is_some_and(Self::is_limited)
     }
 
     /// Whether a model may be called now.
@@ -145,9 +155,13 @@ impl Purse {
         if !self.is_limited() {
             return None;
         }
-        match self.spending().await {
+        let own = match self.spending().await {
             Ok(spent) => lock(&self.0.books).budget.stop(&spent),
             Err(why) => Some(why),
+        };
+        match (own, &self.0.parent) {
+            (None, Some(parent)) => Box::pin(parent.stopped()).await,
+            (own, _) => own,
         }
     }
 
@@ -201,7 +215,7 @@ impl Purse {
     /// A call was paid for; `role`: it becomes no item, and is counted in the store from here.
     pub(super) async fn paid(&self, model: &ModelInfo, role: Option<&'static str>, usage: Usage) {
         let day = self.today();
-        lock(&self.0.books).count(&usage, day);
+        self.count(&usage, day);
         let Some(role) = role else { return };
         lock(&self.0.books).unsaved.push(self.spent(model, role, usage));
         self.save().await;
@@ -215,11 +229,17 @@ impl Purse {
         }
         usage.cost = model.price.map(|price| price.cost(&usage));
         let day = self.today();
-        let mut books = lock(&self.0.books);
-        books.count(&usage, day);
-        books.unsaved.push(self.spent(model, "estimate", usage));
-        drop(books);
+        self.count(&usage, day);
+        lock(&self.0.books).unsaved.push(self.spent(model, "estimate", usage));
         (self.0.told)(usage);
+    }
+
+    /// Here, and in all that this is a part of.
+    fn count(&self, usage: &Usage, day: i64) {
+        lock(&self.0.books).count(usage, day);
+        if let Some(parent) = &self.0.parent {
+            parent.count(usage, day);
+        }
     }
 
     fn spent(&self, model: &ModelInfo, role: &'static str, usage: Usage) -> Spent {

@@ -85,6 +85,11 @@ impl Runner {
             self.session.created = false;
             return;
         }
+        if let Some(parent) = self.spec.parent.as_ref().filter(|_| self.spec.child.is_some())
+            && let Err(error) = self.deps.store.adopt(&self.session.id, parent).await
+        {
+            tracing::warn!("could not note whose child the session is: {error}");
+        }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;
         }

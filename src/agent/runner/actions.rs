@@ -416,6 +416,9 @@ impl Runner {
         if !self.turn.is_running() && self.stop_compacting().await.is_some() && !self.leaving {
             self.notice(Level::Info, "compaction stopped: nothing was left out").await;
         }
+        if let Some(family) = &self.family {
+            family.stop_all();
+        }
         self.feed(Input::Stopped).await;
         if !force {
             return;

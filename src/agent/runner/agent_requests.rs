@@ -65,7 +65,7 @@ impl Runner {
             AgentRequest::Ask(_, answer) if answer.is_closed() => {}
             AgentRequest::Question(_, answer) if answer.is_closed() => {}
             AgentRequest::Ask(approval, answer) => {
-                let background = matches!(approval.origin.by, Speaker::Background(_));
+                let background = !matches!(approval.origin.by, Speaker::Main | Speaker::Person);
                 self.approvals.insert(approval.id, PendingApproval { answer, background });
                 self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
@@ -82,6 +82,7 @@ impl Runner {
             }
             AgentRequest::Event(event) => self.reported(*event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
+            AgentRequest::Heard { text, gist } => self.heard(text, gist).await,
             AgentRequest::GoBack(back) => self.going_back = Some(back),
             AgentRequest::GrantsChanged => {
                 let grants = self.gate.grants();

@@ -121,6 +121,7 @@ impl Runner {
     pub(super) fn run_tools(&mut self, calls: Vec<ToolCall>) {
         let cancel = CancellationToken::new();
         self.tools = Some(cancel.clone());
+        self.children_learn();
         self.batch += 1;
         let registry = self.deps.dispatch.registry().snapshot();
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();

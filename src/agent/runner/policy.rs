@@ -99,6 +99,9 @@ impl Runner {
         let before = self.session.mode;
         self.gate.set_mode(mode);
         self.session.mode = mode;
+        if let Some(family) = &self.family {
+            family.set_mode(mode);
+        }
         if before != mode {
             let record = Record {
                 at: crate::agent::now(),

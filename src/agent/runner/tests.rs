@@ -24,6 +24,7 @@ fn deps(root: &std::path::Path, script: &str) -> Deps {
     let policy = PolicySnapshot::new(paths.clone(), Arc::new(sources.clone()), &Arc::default());
     Deps {
         newest: Newest { loaded: Arc::new(Mutex::new(Arc::clone(&loaded))), policy: Arc::clone(&policy) },
+        opener: None,
         models: Models::new(Arc::clone(&loaded), &paths, crate::accounts::Accounts::new(&paths, Default::default()))
             .scripted(model),
         loaded,

@@ -102,7 +102,8 @@ impl Runner {
     /// never change afterwards; tools that come later can be searched for.
     pub(super) async fn offer_tools(&mut self) {
         let registry = self.deps.dispatch.registry().snapshot();
-        let missing = registry.unavailable().await;
+        let mut missing = registry.unavailable().await;
+        missing.extend(self.spec.blocked.iter().map(|name| ((*name).to_owned(), "not in a child".to_owned())));
         let toolsets = self.session.toolsets.as_deref();
         let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing).small(self.is_small());
         let offer = Arc::new(offer);

@@ -15,7 +15,7 @@ use crate::app::session::tabs;
 use crate::app::terminal::{pane, split, taking_over};
 use crate::app::window::{borders, modals};
 use crate::config::keymap::{Code, Key};
-use crate::protocol::Level;
+use crate::protocol::{Level, Opens};
 use crate::text::MouseReports;
 
 /// Rows a wheel step scrolls.
@@ -139,6 +139,7 @@ fn press(model: &mut Model, out: &mut Vec<Effect>, event: Mouse) {
             select::toggle(model, cell);
         }
         Some(Hit::ShowProcess(id)) => pane::show_process(model, id),
+        Some(Hit::Child(session)) => tabs::open(model, out, Opens::Resume(session)),
         Some(Hit::Session(tab)) => tabs::show(model, out, tab),
         Some(Hit::OtherTerminal) => split::swap(model),
         Some(Hit::Link(target)) => {

@@ -2,6 +2,7 @@
 
 pub(super) mod backends;
 pub(super) mod context;
+pub mod agents;
 pub mod extensions;
 pub mod first_run;
 pub mod fuzzy;

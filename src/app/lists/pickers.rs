@@ -1,7 +1,7 @@
 //! Lists with a filter: what all pickers share, and what choosing means in each.
 
 use super::fuzzy::Fuzzy;
-use super::{backends, context, local_models, models, own_server, palette, servers, toolsets, tree};
+use super::{agents, backends, context, local_models, models, own_server, palette, servers, toolsets, tree};
 use crate::app::action::Action;
 use crate::app::approvals;
 use crate::app::approvals::{mode, permissions};
@@ -165,6 +165,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Toolsets => toolsets::note(model),
         PickerKind::Context => context::note(model),
         PickerKind::Tree => tree::note(model),
+        PickerKind::Agents => agents::note(model),
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette
@@ -197,6 +198,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Toolsets
             | PickerKind::Context
             | PickerKind::Tree
+            | PickerKind::Agents
             | PickerKind::SessionActions
             | PickerKind::Backends
             | PickerKind::Modes
@@ -235,6 +237,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::Inbox
         | PickerKind::History
         | PickerKind::Tree
+        | PickerKind::Agents
         | PickerKind::SessionActions
         | PickerKind::Turn
         | PickerKind::Tabs => {}
@@ -259,6 +262,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::History => history::chosen(model, out, &value),
         PickerKind::Tabs => tabs::chosen(model, out, &value),
         PickerKind::Tree => tree::chosen(model, out, &value),
+        PickerKind::Agents => agents::chosen(model, out, &value),
         PickerKind::SessionActions => keeping::chosen(model, out, &value),
     }
 }

@@ -99,6 +99,8 @@ pub enum Border {
 pub enum Hit {
     ToggleCell(CellId),
     ShowProcess(crate::exec::ProcessId),
+    /// A child of the session.
+    Child(crate::protocol::SessionId),
     /// A tab of the title row.
     Session(super::tab::TabId),
     /// The second of two terminals.

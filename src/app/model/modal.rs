@@ -348,6 +348,8 @@ pub enum PickerKind {
     Inbox,
     History,
     Tabs,
+    /// Sessions that work: tabs and their children.
+    Agents,
 }
 
 /// One row of a picker.

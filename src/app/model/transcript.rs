@@ -4,7 +4,7 @@ mod groups;
 
 use super::selection::Grain;
 use crate::exec::ProcessId;
-use crate::protocol::{CallRow, FileDiff, ItemId, NoteKind, Origin, Outcome};
+use crate::protocol::{CallRow, ChildRow, FileDiff, ItemId, NoteKind, Origin, Outcome};
 use std::sync::Arc;
 
 /// The conversation pane.
@@ -134,6 +134,8 @@ pub struct ToolCell {
     pub duration_ms: Option<u64>,
     /// Last progress line.
     pub progress: String,
+    /// Sessions that work for it.
+    pub children: Vec<ChildRow>,
     pub output: Arc<str>,
     pub diffs: Vec<FileDiff>,
     /// Files that a command changed.

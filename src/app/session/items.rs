@@ -233,6 +233,9 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
         tool.target.clone_from(&result.view.target);
     }
     tool.summary.clone_from(&result.view.summary);
+    if !result.view.children.is_empty() {
+        tool.children.clone_from(&result.view.children);
+    }
     tool.state = ToolState::Done(result.outcome);
     tool.duration_ms = Some(result.duration_ms);
     tool.progress.clear();

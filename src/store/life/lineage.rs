@@ -146,6 +146,18 @@ impl Store {
         .await
     }
 
+    /// A session works for another one: what it spends is spent there, too.
+    pub async fn adopt(&self, child: &SessionId, parent: &SessionId) -> Result<(), StoreError> {
+        let (child, parent) = (child.clone(), parent.clone());
+        self.ask(move |db| {
+            db.write("note whose child a session is", |tx| {
+                let sql = "UPDATE sessions SET parent = (SELECT key FROM sessions WHERE id = ?2) WHERE id = ?1";
+                tx.prepare_cached(sql)?.execute((&child.0, &parent.0)).map(drop)
+            })
+        })
+        .await
+    }
+
     /// The tree of forks that a session is in, each after its parent; only itself when it has no relatives.
     pub async fn tree(&self, session: &SessionId) -> Result<Vec<Branch>, StoreError> {
         let session = session.clone();

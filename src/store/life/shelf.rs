@@ -28,7 +28,8 @@ impl Shelf {
     /// The test over `sessions s`.
     pub(in crate::store) fn condition(self) -> &'static str {
         match self {
-            Self::Shown => "s.archived_at IS NULL AND s.trashed_at IS NULL",
+            // Children stand under the call of their parent.
+            Self::Shown => "s.archived_at IS NULL AND s.trashed_at IS NULL AND s.source <> 'child'",
             Self::Archived => "s.archived_at IS NOT NULL AND s.trashed_at IS NULL",
             Self::Trashed => "s.trashed_at IS NOT NULL",
             Self::All => "1",

@@ -75,12 +75,16 @@ impl Store {
         self.ask(move |db| db.read("read what was used", |conn| calls(conn, &session))).await
     }
 
-    /// What a session spent so far; what it brought along from another one was paid for by that.
+    /// What a session and its children spent so far; what it brought along from another one was paid for by that.
     pub async fn spent_in(&self, session: &SessionId) -> Result<Tally, StoreError> {
         let session = session.clone();
         self.ask(move |db| {
             db.read("read what was used", |conn| {
-                let sql = format!("{TALLY} JOIN sessions s ON s.key = u.session WHERE s.id = ?1");
+                let sql = format!(
+                    "WITH RECURSIVE kin(key) AS (SELECT key FROM sessions WHERE id = ?1 UNION
+                       SELECT s.key FROM sessions s JOIN kin ON s.parent = kin.key WHERE s.source = 'child')
+                     {TALLY} WHERE u.session IN (SELECT key FROM kin)"
+                );
                 conn.prepare_cached(&sql)?.query_row([&session.0], Tally::read)
             })
         })

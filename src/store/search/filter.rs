@@ -5,6 +5,9 @@ use crate::store::life::{self, Shelf};
 use chrono::{Local, NaiveDate, NaiveTime, TimeZone};
 use rusqlite::types::Value;
 
+/// The platform of sessions that work for another one.
+const CHILD: &str = "child";
+
 /// What hits must be. Empty fields hold for every hit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -85,7 +88,12 @@ impl Filter {
             },
             "tool" => self.tool = own(),
             "model" => self.model = own(),
-            "on" => self.platform = own(),
+            "on" => {
+                self.platform = own();
+                if value == CHILD {
+                    self.shelf = Shelf::All;
+                }
+            }
             "in" => self.folder = own(),
             "branch" => self.branch = own(),
             "since" if day(value).is_some() => self.since = day(value),
@@ -100,11 +108,16 @@ impl Filter {
         true
     }
 
+    /// Whether what is out of sight stays so: a session that is asked for by its id is never.
+    pub(in crate::store) fn hides(&self) -> bool {
+        self.shelf == Shelf::Shown && self.session.is_none()
+    }
+
     /// Conditions over `sessions s` and `items i`, with the values of their numbered places from `first` on.
     pub(in crate::store) fn conditions(&self, first: usize) -> Conditions {
         let mut all = self.of_sessions(first);
         all.and(self.of_items(first + all.values.len()));
-        if self.shelf == Shelf::Shown {
+        if self.hides() {
             all.tests.push(self.shelf.condition().to_owned());
         }
         all

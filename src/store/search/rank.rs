@@ -101,7 +101,7 @@ impl Narrow {
         if sessions.is_empty() {
             return Self::of_all(conn, filter);
         }
-        let shown = if filter.shelf == Shelf::Shown { Shelf::Shown.condition() } else { "1" };
+        let shown = if filter.hides() { Shelf::Shown.condition() } else { "1" };
         let sql = format!("SELECT s.key, s.item_count FROM sessions s WHERE {} AND {shown}", sessions.sql());
         let found = with_counts(conn, &sql, &sessions.values)?;
         Ok(if entries(&found) > BY_KEYS {
@@ -113,9 +113,9 @@ impl Narrow {
 
     /// Entries of any session, but of those out of sight.
     fn of_all(conn: &Connection, filter: &Filter) -> rusqlite::Result<Self> {
-        let hidden = if filter.shelf == Shelf::Shown {
+        let hidden = if filter.hides() {
             let sql = "SELECT s.key, s.item_count FROM sessions s
-                       WHERE s.archived_at IS NOT NULL OR s.trashed_at IS NOT NULL";
+                       WHERE s.archived_at IS NOT NULL OR s.trashed_at IS NOT NULL OR s.source = 'child'";
             with_counts(conn, sql, &[])?
         } else {
             Vec::new()

@@ -35,7 +35,7 @@ static BUNDLES: &[Bundle] = &[
     bundle("terminal", &["terminal", "process"]),
     bundle("file", &["read_file", "write_file", "patch", "search_files"]),
     bundle("code_execution", &["execute_code"]),
-    bundle("delegation", &["delegate_task"]),
+    bundle("delegation", &["delegate_task", "agents"]),
     bundle("skills", &["skills_list", "skill_view", "skill_manage"]),
     // Ours alone: other programs of the family have no such tools.
     bundle("checkpoints", &["checkpoint", "restore"]),

@@ -1,5 +1,6 @@
 //! One block of the conversation to rows. The grid: two cells of margin, marks in column 2, text in column 4.
 
+mod children;
 pub mod empty;
 pub mod first_run;
 mod note;

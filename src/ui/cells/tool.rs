@@ -38,6 +38,7 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
         out.indent = 0;
         return out;
     }
+    super::children::rows(&tool.children, context, &mut rows);
     if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {

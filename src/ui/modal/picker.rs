@@ -143,6 +143,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Modes => "No such mode",
         PickerKind::Tabs => "No tab fits",
         PickerKind::Tree => "No forks",
+        PickerKind::Agents => "Nothing works",
         PickerKind::SessionActions => "No session",
         PickerKind::Turn => "The turn did nothing",
         PickerKind::Palette | PickerKind::Help => "No commands",

@@ -1,0 +1,86 @@
+//! Sessions that work for another one, as a screen shows them: a row each under the call that started them.
+
+use super::{SessionId, Usage};
+use crate::text::format;
+use serde::{Deserialize, Serialize};
+
+/// One child of a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChildRow {
+    /// Known once it is open.
+    pub session: Option<SessionId>,
+    /// What its questions say it is called: `scout`, else `child 2`.
+    pub name: String,
+    pub goal: String,
+    /// `PROVIDER:MODEL`.
+    pub model: String,
+    pub state: ChildState,
+    /// What it does now: `reading src/main.rs`. Empty between its calls.
+    pub doing: String,
+    /// When it began and ended, in milliseconds since the epoch; 0: it has not.
+    pub began: i64,
+    pub ended: i64,
+    pub steps: u32,
+    pub used: Usage,
+    /// What is left of its limits, in words: `12K tokens left`. Empty: none is set.
+    pub left: String,
+}
+
+/// Where a child is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildState {
+    /// For others to end: only so many work at once.
+    #[default]
+    Waiting,
+    Working,
+    /// A question of it is open.
+    Asks,
+    Completed,
+    Failed,
+    Stopped,
+    /// A limit of its steps, tokens, money or time was reached.
+    Limit,
+}
+
+impl ChildState {
+    /// As results and rows say it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Working => "working",
+            Self::Asks => "needs an answer",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Limit => "limit reached",
+        }
+    }
+
+    /// Whether nothing more comes of it.
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Waiting | Self::Working | Self::Asks => false,
+            Self::Completed | Self::Failed | Self::Stopped | Self::Limit => true,
+        }
+    }
+}
+
+impl ChildRow {
+    /// `3 steps · 4.2K tokens · $0.012`, as far as it is known.
+    pub fn figures(&self) -> String {
+        let mut parts = vec![format::plural(u64::from(self.steps), "step", "steps")];
+        let tokens = self.used.input + self.used.output;
+        if tokens > 0 {
+            parts.push(format!("{} tokens", format::tokens(i64::try_from(tokens).unwrap_or(i64::MAX))));
+        }
+        if let Some(cost) = self.used.cost {
+            parts.push(format::dollars(cost));
+        }
+        if !self.left.is_empty() {
+            parts.push(self.left.clone());
+        }
+        parts.join(" · ")
+    }
+}

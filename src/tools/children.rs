@@ -1,0 +1,79 @@
+//! Work that a session gives to others: what a tool asks for, and who carries it out.
+
+use crate::protocol::{ChildRow, SessionId};
+use futures::future::BoxFuture;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+/// What one child is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    pub goal: String,
+    /// What it must know: it sees nothing of the conversation.
+    pub context: String,
+    /// Names of toolsets; empty: those of the parent.
+    pub toolsets: Vec<String>,
+    /// It may give work to children as well.
+    pub orchestrates: bool,
+}
+
+/// A batch that a call gives away.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    pub call_id: String,
+    pub tasks: Vec<Task>,
+    /// Characters that the results may take together.
+    pub room: usize,
+    /// Where summaries stand that are longer.
+    pub spill: PathBuf,
+    /// It goes on without the call, and tells its end to the session.
+    pub background: bool,
+    pub cancel: CancellationToken,
+}
+
+/// What came of a child.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChildResult {
+    pub row: ChildRow,
+    /// Its last answer, within its bound; says where the rest is.
+    pub summary: String,
+    /// Files that it changed, with lines added and removed.
+    pub files: Vec<(String, u32, u32)>,
+    pub commands: usize,
+    /// Why it ended, when it did not complete.
+    pub error: String,
+}
+
+/// Who opens children of a session and speaks with them.
+pub trait Children: Send + Sync {
+    /// The limits, for the description of the tool: children at once, and levels that are left.
+    fn limits(&self) -> (usize, u32);
+
+    /// Runs a batch to its end, in the order of its tasks; at once, with what was begun, when it goes on by itself.
+    ///
+    /// # Errors
+    /// Nothing was begun: a toolset that the parent lacks, the depth is used up.
+    fn run(&self, batch: Batch) -> BoxFuture<'static, Result<Vec<ChildResult>, String>>;
+
+    /// All children of this session, the newest batch last.
+    fn list(&self) -> Vec<ChildRow>;
+
+    /// Says something to a child that works.
+    ///
+    /// # Errors
+    /// There is none of this name or id that works.
+    fn send(&self, child: &str, text: String) -> Result<SessionId, String>;
+
+    /// Stops a child.
+    ///
+    /// # Errors
+    /// There is none of this name or id that works.
+    fn stop(&self, child: &str) -> Result<SessionId, String>;
+
+    /// Waits for the end of children; of all that work, when none is named.
+    ///
+    /// # Errors
+    /// There is none of this name or id, or `cancel` fired.
+    fn wait(&self, children: Vec<String>, cancel: CancellationToken)
+    -> BoxFuture<'static, Result<Vec<ChildResult>, String>>;
+}
