@@ -14,7 +14,7 @@ use super::handle::{AgentHandle, AgentRequest};
 use super::spec::{SessionLimits, SessionSpec};
 use crate::config::DelegationConfig;
 use crate::lock::lock;
-use crate::protocol::{AgentCommand, AgentEvent, ChildRow, Mode, SessionId};
+use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, SessionId};
 use crate::tools::children::{Batch, ChildResult, Children};
 use crate::tools::gate::Gate;
 use futures::future::BoxFuture;
@@ -147,6 +147,12 @@ impl Family {
         }
     }
 
+    /// A question of a child is open, or answered.
+    pub fn asks(&self, name: &str, open: bool) {
+        let Some((number, _)) = self.find(name, true) else { return };
+        self.change(number, |row| row.state = if open { ChildState::Asks } else { ChildState::Working });
+    }
+
     fn working(&self) -> Vec<SessionId> {
         let kin = lock(&self.kin);
         kin.iter().filter(|child| !child.row.state.is_over()).filter_map(|child| child.row.session.clone()).collect()
@@ -199,7 +205,9 @@ impl Family {
         match self.find(child, true) {
             Some((number, Some(id))) => Ok((number, id)),
             Some((_, None)) => Err(format!("{child} has not begun yet")),
-            None if self.find(child, false).is_some() => Err(format!("{child} has ended; its result says what came of it")),
+            None if self.find(child, false).is_some() => {
+                Err(format!("{child} has ended; its result says what came of it"))
+            }
             None => Err(format!("there is no child {child}; list shows them")),
         }
     }
@@ -222,7 +230,12 @@ impl Family {
         }
         let gone = kin.len().saturating_sub(REMEMBERED);
         let mut left = gone;
-        kin.retain(|child| !(child.row.state.is_over() && left > 0 && { left -= 1; true }));
+        kin.retain(|child| {
+            !(child.row.state.is_over() && left > 0 && {
+                left -= 1;
+                true
+            })
+        });
         (first..first + batch.tasks.len() as u64).collect()
     }
 

@@ -187,8 +187,7 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
         }
         // Every field by name: a new one does not compile until it is decided here.
         Body::Tool(ToolBody { call_id: _, name, content, outcome: _, images: _, view, duration_ms: _, large }) => {
-            let ToolView { target, summary, exit_code: _, diffs, changed, children, output, approval, edited } =
-                view;
+            let ToolView { target, summary, exit_code: _, diffs, changed, children, output, approval, edited } = view;
             [name, content, target, summary, output, approval, edited].into_iter().for_each(mask);
             for FileDiff { path, added: _, removed: _, unified } in diffs.iter_mut().chain(changed) {
                 [path, unified].into_iter().for_each(mask);

@@ -3,9 +3,9 @@
 //! Unknown keys cause a warning and are kept. A project folder can never loosen approvals.
 
 pub mod budget;
-pub mod delegation;
 pub mod checkpoints;
 pub mod context;
+pub mod delegation;
 pub mod dotenv;
 pub mod edit;
 pub mod elsewhere;
@@ -31,10 +31,10 @@ pub mod terminal;
 pub mod theme;
 pub mod trust;
 
-pub use delegation::DelegationConfig;
 pub use budget::{BudgetConfig, BudgetLimits, PriceConfig, PricesConfig};
 pub use checkpoints::CheckpointsConfig;
 pub use context::ContextConfig;
+pub use delegation::DelegationConfig;
 pub use elsewhere::ElsewhereConfig;
 pub use error::ConfigError;
 pub use layer::Warning;

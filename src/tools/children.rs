@@ -74,6 +74,9 @@ pub trait Children: Send + Sync {
     ///
     /// # Errors
     /// There is none of this name or id, or `cancel` fired.
-    fn wait(&self, children: Vec<String>, cancel: CancellationToken)
-    -> BoxFuture<'static, Result<Vec<ChildResult>, String>>;
+    fn wait(
+        &self,
+        children: Vec<String>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Vec<ChildResult>, String>>;
 }

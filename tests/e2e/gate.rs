@@ -57,8 +57,10 @@ impl Door {
 /// Every tool of the program, with a call that needs no question and what that call is to the gate. A new tool fails the test
 /// below until it stands here.
 const TOOLS: &[(&str, &str, Gated)] = &[
+    ("agents", r#"{"action":"list"}"#, Gated::Own),
     ("checkpoint", r#"{"name":"before"}"#, Gated::Own),
     ("clarify", r#"{"question":"which?"}"#, Gated::Own),
+    ("delegate_task", r#"{"goal":"x"}"#, Gated::Own),
     ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
     ("process", r#"{"action":"list"}"#, Gated::Own),
     ("read_file", r#"{"path":".env"}"#, Gated::Path),
@@ -295,7 +297,7 @@ fn every_tool_and_every_action_is_known_to_this_test_and_judged_as_it_says() {
     };
     for (name, args, gated) in TOOLS {
         // The agent's own tools are planned in a conversation only.
-        if matches!(*name, "clarify" | "restore" | "session_search" | "todo") {
+        if matches!(*name, "agents" | "clarify" | "delegate_task" | "restore" | "session_search" | "todo") {
             assert!(judged(name, args).contains("conversation"), "{name}");
             continue;
         }

@@ -213,7 +213,9 @@ impl Follow<'_> {
                 self.family.change(self.number, |row| row.doing.clear());
                 for diff in result.view.diffs.iter().chain(&result.view.changed) {
                     match self.seen.files.iter_mut().find(|(path, ..)| *path == diff.path) {
-                        Some((_, added, removed)) => (*added, *removed) = (*added + diff.added, *removed + diff.removed),
+                        Some((_, added, removed)) => {
+                            (*added, *removed) = (*added + diff.added, *removed + diff.removed)
+                        }
                         None => self.seen.files.push((diff.path.clone(), diff.added, diff.removed)),
                     }
                 }

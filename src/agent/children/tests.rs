@@ -38,12 +38,8 @@ fn only_an_orchestrator_above_the_last_level_delegates() {
 #[test]
 fn limits_are_the_least_of_the_settings_and_what_is_left() {
     let config = DelegationConfig { max_tokens: 1_000, max_cost: Some(2.0), max_iterations: 50, ..Default::default() };
-    let left = SessionLimits {
-        steps: Some(7),
-        tokens: Some(5_000),
-        cost: Some(0.5),
-        time: Some(Duration::from_secs(9)),
-    };
+    let left =
+        SessionLimits { steps: Some(7), tokens: Some(5_000), cost: Some(0.5), time: Some(Duration::from_secs(9)) };
     let limits = |left| task::spec(&Task::default(), &Now { config: config.clone(), left, ..now() }, 1).limits;
     let expected =
         SessionLimits { steps: Some(7), tokens: Some(1_000), cost: Some(0.5), time: Some(Duration::from_secs(9)) };

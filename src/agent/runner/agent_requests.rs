@@ -3,7 +3,7 @@
 use super::{Runner, actions};
 use crate::agent::handle::AgentRequest;
 use crate::agent::turn::{Input, Said};
-use crate::policy::{ApprovalId, Decision, Speaker};
+use crate::policy::{Approval, ApprovalId, Decision, Speaker};
 use crate::protocol::{AgentEvent, Body, Level, NoteKind, QuestionId};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -13,6 +13,8 @@ pub struct PendingApproval {
     answer: oneshot::Sender<Decision>,
     /// The work goes on when the turn ends, and so does its question.
     background: bool,
+    /// The child that asks.
+    child: Option<String>,
 }
 
 impl Runner {
@@ -32,6 +34,7 @@ impl Runner {
     pub(super) async fn decide(&mut self, id: ApprovalId, decision: Decision) {
         if let Some(waiting) = self.approvals.remove(&id) {
             self.decided(id, &decision);
+            self.child_heard(&waiting);
             // The call may have been stopped meanwhile.
             let _ = waiting.answer.send(decision);
             self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -52,6 +55,7 @@ impl Runner {
         let (stay, open): (Vec<_>, Vec<_>) = self.approvals.drain().partition(|(_, waiting)| waiting.background);
         self.approvals.extend(stay);
         for (id, waiting) in open {
+            self.child_heard(&waiting);
             self.decided(id, &Decision::Interrupted);
             let _ = waiting.answer.send(Decision::Interrupted);
             self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -64,14 +68,16 @@ impl Runner {
             // The turn was stopped while this was on its way: nobody waits for an answer.
             AgentRequest::Ask(_, answer) if answer.is_closed() => {}
             AgentRequest::Question(_, answer) if answer.is_closed() => {}
-            AgentRequest::Ask(approval, answer) => {
+            AgentRequest::Ask(mut approval, answer) => {
+                let child = self.child_asks(&mut approval);
                 let background = !matches!(approval.origin.by, Speaker::Main | Speaker::Person);
-                self.approvals.insert(approval.id, PendingApproval { answer, background });
+                self.approvals.insert(approval.id, PendingApproval { answer, background, child });
                 self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
             AgentRequest::Close(id, how) => {
-                if self.approvals.remove(&id).is_some() {
+                if let Some(waiting) = self.approvals.remove(&id) {
+                    self.child_heard(&waiting);
                     self.decided(id, &how);
                     self.out.send(AgentEvent::ApprovalClosed(id)).await;
                 }
@@ -88,6 +94,22 @@ impl Runner {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;
             }
+        }
+    }
+
+    /// A child waits for this answer: its row says so. Its call has no line here.
+    fn child_asks(&self, approval: &mut Approval) -> Option<String> {
+        let Speaker::Agent(name) = &approval.origin.by else { return None };
+        approval.call_id.clear();
+        if let Some(family) = &self.family {
+            family.asks(name, true);
+        }
+        Some(name.clone())
+    }
+
+    fn child_heard(&self, waiting: &PendingApproval) {
+        if let (Some(name), Some(family)) = (&waiting.child, &self.family) {
+            family.asks(name, false);
         }
     }
 

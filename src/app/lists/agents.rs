@@ -94,7 +94,11 @@ pub fn note(model: &mut Model) {
     let key = hint::picker(model, Action::Accept);
     let Some(picker) = pickers::top(model, PickerKind::Agents) else { return };
     let Some(item) = pickers::chosen(picker) else { return };
-    let does = if item.value.is_empty() { "it waits for others to end".to_owned() } else { hint::sentence(&[(key, "opens it in a tab")]) };
+    let does = if item.value.is_empty() {
+        "it waits for others to end".to_owned()
+    } else {
+        hint::sentence(&[(key, "opens it in a tab")])
+    };
     picker.footnote = format!("{}\n{does}", item.detail);
 }
 

@@ -1,8 +1,8 @@
 //! Lists to choose from: what all share, and one file for each concern that fills one.
 
+pub mod agents;
 pub(super) mod backends;
 pub(super) mod context;
-pub mod agents;
 pub mod extensions;
 pub mod first_run;
 pub mod fuzzy;

@@ -4,7 +4,7 @@ use crate::policy::Intent;
 use crate::protocol::{ChildRow, ChildState, Outcome, ToolView};
 use crate::text::format::{elapsed, plural};
 use crate::tools::children::{Batch, ChildResult, Children, Task};
-use crate::tools::spec::{Access, OUTPUT_CAP, Call, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{Access, Call, OUTPUT_CAP, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ impl Tool for DelegateTask {
 /// # Errors
 /// There is no agent behind the call.
 pub fn of(ctx: &ToolCtx) -> Result<Arc<dyn Children>, ToolError> {
-    ctx.agent.children().ok_or_else(|| ToolError::Failed("there is no agent here that could delegate; do it yourself".into()))
+    ctx.agent.children().ok_or_else(|| ToolError::Failed("it works only in a conversation, which this is not".into()))
 }
 
 struct Delegation {

@@ -103,7 +103,7 @@ fn head(tool: &ToolCell, opens: bool, context: &Context<'_>) -> Row {
     let emoji = if emoji.is_empty() { "⚡" } else { emoji };
     let roomy = context.width >= ROOMY;
     let (name, target) = named(tool);
-    let name_cells = if roomy { NAME } else { width(name).min(10) };
+    let name_cells = if roomy { NAME.max(width(name)) } else { width(name).min(10) };
     let mut spans = vec![
         Span::new(" ".repeat(usize::from(super::MARK)), Role::Text),
         Span::new(pad(emoji, 3), Role::Text),
