@@ -8,7 +8,7 @@ use super::wait_clock::WaitClock;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
-use crate::protocol::{AgentEvent, Level, Question, QuestionId, Todo};
+use crate::protocol::{AgentEvent, Level, Mode, Question, QuestionId, Todo};
 use crate::tools::children::Children;
 use crate::tools::gate::{Asker, Review};
 use crate::tools::spec::{AgentPort, GoBack};
@@ -33,6 +33,8 @@ pub enum AgentRequest {
     Event(Box<AgentEvent>),
     /// The conversation goes back to an earlier item, and goes on from there.
     GoBack(GoBack),
+    /// A person chose this mode with the answer to a question.
+    SetMode(Mode),
     /// The program tells the model something by itself, and people its gist.
     Heard { text: String, gist: String },
     /// The gate has other grants.
@@ -208,6 +210,12 @@ impl AgentPort for AgentHandle {
         let requests = self.requests.clone();
         // It must arrive: nothing else tells it.
         tokio::spawn(async move { drop(requests.send(notice(text)).await) });
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        let requests = self.requests.clone();
+        // It must arrive: the person chose it.
+        tokio::spawn(async move { drop(requests.send(AgentRequest::SetMode(mode)).await) });
     }
 
     fn children(&self) -> Option<Arc<dyn Children>> {

@@ -7,6 +7,7 @@ pub mod compaction;
 pub mod context;
 mod correction;
 mod digest;
+mod goal;
 mod guard;
 mod handle;
 mod models;

@@ -12,6 +12,7 @@ mod compaction;
 mod context_view;
 mod family;
 mod forgotten;
+mod goal;
 mod hooks;
 mod outside;
 mod place;
@@ -236,6 +237,10 @@ pub struct Runner {
     purse: super::budget::purse::Purse,
     /// Its children; `None`: it can have none.
     family: Option<Arc<Family>>,
+    /// What it works towards by itself.
+    goal: Option<crate::protocol::Goal>,
+    /// Whoever judges that stops with this.
+    judging: Option<tokio_util::sync::DropGuard>,
     /// Bytes that this program had written at the start of the turn, and of the first turn.
     written_before: Option<(u64, u64)>,
     /// What the status line shows of the budget.
@@ -372,6 +377,8 @@ impl Runner {
             going_back: None,
             purse,
             family,
+            goal: None,
+            judging: None,
             written_before: None,
             budget_sign: None,
         }
@@ -505,6 +512,7 @@ impl Runner {
             AgentCommand::Reload => self.reload().await,
             AgentCommand::LookAtPolicy => self.look_at_policy().await,
             AgentCommand::Show => self.show().await,
+            AgentCommand::Goal(order) => Box::pin(self.goal_order(order)).await,
             AgentCommand::LookAgain => self.gate.stir(),
             AgentCommand::Writing(id, writing) => self.gate.writes(id, writing),
             AgentCommand::Policy(answer) => self.policy_answered(answer).await,

@@ -166,6 +166,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     TurnDetails "turn-details" Session "What the last turn did: files, commands, checks; go to each" => "turn" [], "";
     Agents "agents" Session "All that works: tabs and their children, what waits for you first" => "agents" ["children"], "";
+    Goal "goal" Session "What the session works towards by itself: set, pause, resume, clear it" => "goal" [], "[text|pause|resume|clear]";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "[name]";

@@ -348,6 +348,7 @@ impl Talk {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::GoalChanged(_)
             | AgentEvent::ChangedOutside(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

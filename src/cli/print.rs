@@ -224,6 +224,7 @@ impl Report {
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
+            | AgentEvent::GoalChanged(_)
             | AgentEvent::ChangedOutside(_)
             | AgentEvent::PolicyChanged(_)
             | AgentEvent::Waiting { .. }

@@ -1,8 +1,8 @@
 //! Orders to the agent of a session.
 
 use super::{
-    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, Image, ItemId, Mode, QuestionId, Raise, RewindOrder,
-    SessionId, UndoOrder,
+    ApprovalId, CompactOrder, ContextOrder, Decision, Effort, GoalOrder, Image, ItemId, Mode, QuestionId, Raise,
+    RewindOrder, SessionId, UndoOrder,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub enum AgentCommand {
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
+    /// What the session works towards by itself.
+    Goal(GoalOrder),
     /// Takes the last rewind back, while nothing was said since, or the undo of a command.
     Redo,
     /// Compacts the conversation, or changes or undoes that.

@@ -1,9 +1,9 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Image, Item, ItemId, LeftOut, Mode, OutsideFile,
-    Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound, SessionId,
-    SummaryBody, Target, Todo, UnavailableBackend, Usage,
+    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, Item, ItemId, LeftOut, Mode,
+    OutsideFile, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound,
+    SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -101,6 +101,8 @@ pub enum AgentEvent {
         files: Vec<String>,
     },
     PlanChanged(Vec<Todo>),
+    /// What the session works towards by itself; `None`: nothing.
+    GoalChanged(Option<Goal>),
     /// Others changed these files, or branch and commits; the model was told.
     ChangedOutside(Vec<OutsideFile>),
     /// The files of the policy are not those that the session read: nothing passes by a rule or mode until a person has

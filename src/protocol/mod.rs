@@ -11,6 +11,7 @@ mod context;
 mod effort;
 mod event;
 mod figures;
+mod goal;
 mod intent;
 mod item;
 mod mode;
@@ -36,6 +37,7 @@ pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, La
 pub use effort::Effort;
 pub use event::{AgentEvent, Level, Meter, SessionInfo, ToolStart, TurnEnd, TurnOutcome, Written};
 pub use figures::{Day, Figures, Project, Spending, ToolUse};
+pub use goal::{Goal, GoalOrder, GoalState};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{
     AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NAMED, NoteKind, Origin, Outcome, PERSONS,

@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod clarify;
 pub mod delegate_task;
 pub mod patch;
+pub mod plan;
 pub mod process;
 pub mod read_file;
 pub mod restore;

@@ -6,7 +6,7 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    agents, checkpoint, clarify, delegate_task, patch, process, read_file, restore, search_files, session_search,
+    agents, checkpoint, clarify, delegate_task, patch, plan, process, read_file, restore, search_files, session_search,
     terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
@@ -33,6 +33,7 @@ fn builtin() -> Vec<(&'static str, Build)> {
         (clarify::NAME, || Ok(Arc::new(clarify::Clarify))),
         (delegate_task::NAME, || Ok(Arc::new(delegate_task::DelegateTask))),
         (patch::NAME, || Ok(Arc::new(patch::Patch))),
+        (plan::NAME, || Ok(Arc::new(plan::PlanTool))),
         (process::NAME, || Ok(process::process())),
         (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),
         (restore::NAME, || Ok(Arc::new(restore::Restore))),

@@ -376,6 +376,8 @@ pub trait AgentPort: Send + Sync {
     }
     /// The conversation goes back to where this item was the last, and the agent goes on with a note.
     fn go_back(&self, _back: GoBack) {}
+    /// The session goes on in this mode, because a person said so.
+    fn set_mode(&self, _mode: crate::protocol::Mode) {}
     /// Who runs children of the session; `None`: it has none.
     fn children(&self) -> Option<Arc<dyn super::children::Children>> {
         None

@@ -12,7 +12,7 @@ use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::types::{Origin, ProcessId, ProcessInfo, ProcessState, TodoStatus};
 use crate::app::model::{Pane, Pressed};
 use crate::config::theme::Slot;
-use crate::protocol::OutsideFile;
+use crate::protocol::{GoalState, OutsideFile};
 use crate::text::format;
 use crate::text::width::{truncate_end, truncate_middle, width};
 use crate::text::wrap::{Wrap, wrap_into};
@@ -116,6 +116,7 @@ pub fn draw(model: &Model, paint: &mut Paint<'_>, area: Rect, mode: Mode, layout
 
 fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
     vec![
+        ("Goal", goal(model, room)),
         ("Plan", plan(model, room)),
         ("Context", context(model)),
         ("Models", models(model, room)),
@@ -128,6 +129,33 @@ fn sections(model: &Model, room: usize) -> Vec<(&'static str, Vec<Entry>)> {
     ]
 }
 
+fn goal(model: &Model, room: usize) -> Vec<Entry> {
+    let Some(goal) = &model.tab.sidebar.goal else { return Vec::new() };
+    let (mark, role) = match goal.state {
+        GoalState::Working => ("▸ ", Role::Accent),
+        GoalState::Paused => ("○ ", Role::Careful),
+        GoalState::Met => ("✓ ", Role::Good),
+        GoalState::Stuck => ("✗ ", Role::Bad),
+    };
+    let mut out = wrapped(mark, role, &goal.text, Role::Text, room);
+    let state = format!("{} · {}", goal.state.word(), format::plural(u64::from(goal.rounds), "turn", "turns"));
+    out.extend(wrapped("  ", Role::Dim, &state, role, room));
+    if !goal.why.is_empty() {
+        out.extend(wrapped("  ", Role::Dim, &goal.why, Role::Dim, room));
+    }
+    out
+}
+
+/// A text behind a mark, in two rows at most.
+fn wrapped(mark: &str, mark_role: Role, text: &str, role: Role, room: usize) -> Vec<Entry> {
+    let mut rows: Vec<Row> = Vec::new();
+    let (first, rest) = ([Span::new(mark.to_owned(), mark_role)], [Span::new("  ", Role::Text)]);
+    let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
+    wrap_into(&mut rows, &[Span::new(text.to_owned(), role)], Ground::Base, &how);
+    let entry = |row: Row| Entry { left: row.line.spans, joint: row.joint, lead: row.lead.max(2), ..Entry::default() };
+    rows.into_iter().take(2).map(entry).collect()
+}
+
 fn plan(model: &Model, room: usize) -> Vec<Entry> {
     let mut out = Vec::new();
     for todo in &model.tab.sidebar.plan {
@@ -137,17 +165,8 @@ fn plan(model: &Model, room: usize) -> Vec<Entry> {
             TodoStatus::Pending => ("○ ", Role::Dim, Role::Text),
             TodoStatus::Cancelled => ("⊘ ", Role::Dim, Role::Strike),
         };
-        let mut rows: Vec<Row> = Vec::new();
-        let (first, rest) = ([Span::new(mark, mark_role)], [Span::new("  ", Role::Text)]);
-        let how = Wrap { width: room, first: &first, rest: &rest, verbatim: false, ..Wrap::default() };
-        wrap_into(&mut rows, &[Span::new(todo.content.clone(), role)], Ground::Base, &how);
         // Two rows tell enough of one step.
-        out.extend(rows.into_iter().take(2).map(|row| Entry {
-            left: row.line.spans,
-            joint: row.joint,
-            lead: row.lead.max(2),
-            ..Entry::default()
-        }));
+        out.extend(wrapped(mark, mark_role, &todo.content, role, room));
     }
     out
 }

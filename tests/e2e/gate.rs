@@ -62,6 +62,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
     ("clarify", r#"{"question":"which?"}"#, Gated::Own),
     ("delegate_task", r#"{"goal":"x"}"#, Gated::Own),
     ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
+    ("plan", r#"{"action":"enter"}"#, Gated::Own),
     ("process", r#"{"action":"list"}"#, Gated::Own),
     ("read_file", r#"{"path":".env"}"#, Gated::Path),
     ("restore", r#"{"name":"before"}"#, Gated::Path),

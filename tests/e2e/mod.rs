@@ -18,6 +18,7 @@ mod first_run;
 mod floods;
 mod footer;
 mod gate;
+mod goals;
 mod guard;
 mod hangup;
 mod hooks;

@@ -408,6 +408,8 @@ impl Runner {
         self.compact_after_turn().await;
         if !late.is_empty() {
             Box::pin(self.submit(together(&late))).await;
+        } else if !self.leaving {
+            self.judge_goal(&end).await;
         }
     }
 
@@ -418,6 +420,9 @@ impl Runner {
         }
         if let Some(family) = &self.family {
             family.stop_all();
+        }
+        if !self.turn.is_running() {
+            self.pause_goal("you stopped it; /goal resume goes on").await;
         }
         self.feed(Input::Stopped).await;
         if !force {

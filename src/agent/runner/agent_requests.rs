@@ -89,6 +89,7 @@ impl Runner {
             AgentRequest::Event(event) => self.reported(*event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
             AgentRequest::Heard { text, gist } => self.heard(text, gist).await,
+            AgentRequest::SetMode(mode) => self.set_mode(mode, "answered the plan").await,
             AgentRequest::GoBack(back) => self.going_back = Some(back),
             AgentRequest::GrantsChanged => {
                 let grants = self.gate.grants();

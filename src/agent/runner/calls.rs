@@ -161,6 +161,11 @@ impl Runner {
         });
     }
 
+    /// What a call of the program's own may use.
+    pub(super) fn call_ctx(&self, call: &ToolCall, cancel: &CancellationToken) -> ToolCtx {
+        self.tool_ctx(call, cancel, OutputBudget::of_step(self.session.info().window, 1))
+    }
+
     fn tool_ctx(&self, call: &ToolCall, cancel: &CancellationToken, room: OutputBudget) -> ToolCtx {
         let (id, agent) = (&self.session.id, Arc::clone(&self.handle) as Arc<dyn AgentPort>);
         let mut ctx = self.deps.tool_ctx(&id.0, Arc::clone(&self.session.cwd), self.spec.cwd.clone(), agent);

@@ -3,6 +3,7 @@
 
 use super::{Deps, Runner};
 use crate::agent::digest::{self, Digest};
+use crate::agent::goal::Verdict;
 use crate::agent::resumed::{self, Left};
 use crate::protocol::{AgentEvent, Body, Item, ItemId, ResumeCard, SessionId, Todo, Usage};
 use crate::store::{Opening, Spent, Summary};
@@ -25,6 +26,8 @@ pub(super) enum Aside {
     /// A summary of this session cost that.
     Told(Usage),
     Resumed(Box<ResumeCard>),
+    /// What a judge of the goal said, and what that cost.
+    Judged(Verdict, Option<Spent>),
 }
 
 impl Runner {
@@ -102,6 +105,7 @@ impl Runner {
                 self.out.send(AgentEvent::UsageChanged(meter)).await;
                 self.show_budget().await;
             }
+            Aside::Judged(verdict, spent) => Box::pin(self.goal_judged(verdict, spent)).await,
             // Whoever has said something already needs no card.
             Aside::Resumed(_) if self.turn.is_running() => {}
             Aside::Resumed(card) => self.out.send(AgentEvent::Resumed(card)).await,

@@ -146,6 +146,7 @@ impl Runner {
         self.look_up();
         let mut values = opening.values;
         let budget = values.remove(crate::agent::budget::BUDGET);
+        let goal = values.remove(crate::agent::goal::GOAL);
         self.restore_facts(values, named).await;
         self.expect_tools();
         if opening.skipped > 0 {
@@ -155,6 +156,7 @@ impl Runner {
         }
         self.opened(page).await;
         self.resume_budget(budget).await;
+        self.restore_goal(goal).await;
     }
 
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {

@@ -1,6 +1,6 @@
 //! What stands beside the conversation.
 
-use crate::protocol::{OutsideFile, Todo};
+use crate::protocol::{Goal, OutsideFile, Todo};
 
 /// Plan, context, files, processes, memory. Sections with nothing in them fold away.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -8,6 +8,8 @@ pub struct Sidebar {
     /// `None`: by width.
     pub shown: Option<bool>,
     pub plan: Vec<Todo>,
+    /// What the session works towards by itself.
+    pub goal: Option<Goal>,
     pub git: Option<Git>,
     /// Files that tools changed in this session: path, added, removed.
     pub files: Vec<(String, u32, u32)>,

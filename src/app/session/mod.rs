@@ -4,6 +4,7 @@ pub mod budget;
 pub mod checkout;
 pub mod compaction;
 pub mod elsewhere;
+pub mod goal;
 pub mod items;
 pub mod queue;
 pub mod replay;

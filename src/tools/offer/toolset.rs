@@ -40,6 +40,8 @@ static BUNDLES: &[Bundle] = &[
     // Ours alone: other programs of the family have no such tools.
     bundle("checkpoints", &["checkpoint", "restore"]),
     bundle("todo", &["todo"]),
+    // Ours alone.
+    bundle("planning", &["plan"]),
     bundle("memory", &["memory"]),
     bundle("session_search", &["session_search"]),
     bundle("clarify", &["clarify"]),
