@@ -11,7 +11,7 @@ mod prune;
 mod stats;
 
 pub(super) use elsewhere::{MigrateArgs, migrate};
-pub(super) use import::parse_session;
+pub(super) use import::parse;
 
 use crate::policy::redact::Secrets;
 use crate::protocol::{ItemId, SessionId};

@@ -328,10 +328,15 @@ fn join(text: &mut String, more: &str) {
 
 /// A picture in base64 of a kind that models take.
 pub(super) fn image(media_type: &str, data: &str) -> Option<Image> {
-    let known = matches!(media_type, "image/png" | "image/jpeg" | "image/gif" | "image/webp");
-    let plain = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
-    (known && plain && data.len() <= PICTURE)
-        .then(|| Image { media_type: media_type.to_owned(), data: data.to_owned() })
+    let image = Image { media_type: media_type.to_owned(), data: data.to_owned() };
+    is_picture(&image).then_some(image)
+}
+
+/// Whether it is of a kind that models take, in base64, and not endless.
+pub fn is_picture(image: &Image) -> bool {
+    let known = matches!(image.media_type.as_str(), "image/png" | "image/jpeg" | "image/gif" | "image/webp");
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    known && image.data.len() <= PICTURE && image.data.bytes().all(plain)
 }
 
 /// A picture given as `data:image/png;base64,…`.

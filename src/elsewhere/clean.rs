@@ -1,7 +1,7 @@
 //! Text of strangers made fit to be kept: secrets masked, results bounded.
 
 use crate::policy::redact::{RedactKind, Secrets, redact};
-use crate::protocol::{AssistantBody, Body, ToolBody};
+use crate::protocol::{AssistantBody, Body, ToolBody, ToolView};
 use std::borrow::Cow;
 
 /// With masks that name themselves.
@@ -10,7 +10,7 @@ const KIND: RedactKind = RedactKind::FileRead;
 const RESULT: usize = 40_000;
 
 /// The text with its secrets masked.
-pub(super) fn text(text: &str, secrets: &Secrets) -> String {
+pub fn text(text: &str, secrets: &Secrets) -> String {
     let redacted = redact(text, KIND);
     match secrets.mask(&redacted, KIND) {
         Cow::Owned(masked) => masked,
@@ -30,10 +30,18 @@ pub fn clean(body: &mut Body, secrets: &Secrets) {
         Body::User { text, context, gist, .. } => [text, context, gist].into_iter().for_each(mask),
         Body::Assistant(AssistantBody { text, reasoning, calls, .. }) => {
             [text, reasoning].into_iter().for_each(mask);
-            calls.iter_mut().for_each(|call| mask(&mut call.args));
+            calls.iter_mut().flat_map(|call| [&mut call.args, &mut call.via]).for_each(mask);
         }
-        Body::Tool(ToolBody { content, .. }) => *content = result(content, secrets),
-        Body::Summary(summary) => mask(&mut summary.text),
+        Body::Tool(ToolBody { content, view, .. }) => {
+            *content = result(content, secrets);
+            let ToolView { target, summary, diffs, changed, output, approval, edited, .. } = view;
+            let of_files = diffs.iter_mut().chain(changed).flat_map(|diff| [&mut diff.path, &mut diff.unified]);
+            let shown = [target, summary, output, approval, edited].into_iter().chain(of_files);
+            shown.for_each(|held| *held = result(held, secrets));
+        }
+        Body::Summary(summary) => {
+            [&mut summary.text, &mut summary.state, &mut summary.focus].into_iter().for_each(mask);
+        }
         Body::Note { text, .. } => mask(text),
     }
 }

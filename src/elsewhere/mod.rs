@@ -20,8 +20,8 @@ mod take;
 #[cfg(test)]
 mod tests;
 
-pub use build::image_of_url;
-pub use clean::clean;
+pub use build::{image_of_url, is_picture};
+pub use clean::{clean, text as clean_text};
 pub use migrate::{Migrated, Migration, Progress, first, waits};
 pub use shelf::{Listed, Shelf, Wanted};
 pub use take::{Taken, keep, take};

@@ -94,7 +94,7 @@ pub(super) fn incoming(conversation: &Conversation) -> Incoming {
         untrusted.entered(&format!("tools of {}", about.agent.name()));
         facts.push((UNTRUSTED.to_owned(), serde_json::to_value(untrusted).unwrap_or_default()));
     }
-    Incoming { new, items: conversation.items.clone(), title: about.title.clone(), facts }
+    Incoming { new, items: conversation.items.clone(), title: about.title.clone(), facts, carried: None }
 }
 
 /// Where a session came from and what was left out, for the person.

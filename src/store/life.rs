@@ -16,7 +16,7 @@ pub use summaries::Summary;
 
 pub(super) use figures::clamp;
 pub(super) use lineage::tree;
-pub(super) use shelf::{change, fields, is_shown};
+pub(super) use shelf::{change, fields, is_shown, stored as stored_tags};
 pub(super) use summaries::{Asked, hits, rows};
 
 use super::error::StoreError;
@@ -83,6 +83,18 @@ fn row(conn: &Connection, session: Option<i64>, spent: &Spent) -> rusqlite::Resu
         usage.cost,
     ])?;
     Ok(())
+}
+
+/// Makes the sums of a session those of its rows of usage.
+pub(super) fn sum_up(conn: &Connection, session: i64) -> rusqlite::Result<()> {
+    conn.execute(
+        "UPDATE sessions SET (input_tokens, cached_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost) =
+           (SELECT coalesce(sum(input), 0), coalesce(sum(cached), 0), coalesce(sum(cache_write), 0),
+              coalesce(sum(output), 0), coalesce(sum(reasoning), 0), sum(cost) FROM usage WHERE session = ?1)
+         WHERE key = ?1",
+        [session],
+    )
+    .map(drop)
 }
 
 impl Store {

@@ -45,7 +45,7 @@ pub use rewind::{FOLDER, FileChange, FileState, LINK, Prompt, Rewind, RewoundFil
 pub use schema::APPLICATION_ID;
 pub use search::{Matches, filter, sanitize_query};
 pub use title::{TITLE_CHARS, sanitize_title};
-pub use transfer::{Incoming, is_foreign, new_session_id};
+pub use transfer::{Carried, Charge, Incoming, Parent, is_foreign, new_session_id};
 
 use crate::protocol::{Image, Item, ItemId, SessionId, Usage};
 use search::{index, query};

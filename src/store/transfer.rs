@@ -1,5 +1,9 @@
 //! Sessions from elsewhere: taken in once, however often they come.
 
+mod carried;
+
+pub use carried::{Carried, Charge, Parent};
+
 use super::db::Db;
 use super::error::StoreError;
 use super::{Imported, NewSession, items, journal, sessions, title};
@@ -22,6 +26,8 @@ pub struct Incoming {
     pub title: Option<String>,
     /// Named values of the session; for one that is there already only the first counts, which says where it came from.
     pub facts: Vec<(String, Value)>,
+    /// What it is beyond its items, where that is known; its names and its start stand above.
+    pub carried: Option<Box<Carried>>,
 }
 
 /// Takes sessions in; what became of each, in order.
@@ -29,7 +35,9 @@ pub(super) fn import(db: &mut Db, sessions: &[Incoming]) -> Result<Vec<Imported>
     let mut outcomes = Vec::with_capacity(sessions.len());
     for batch in sessions.chunks(BATCH) {
         let done = db.write("import sessions", |tx| {
-            batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()
+            let done = batch.iter().map(|one| take_in(tx, one)).collect::<rusqlite::Result<Vec<_>>>()?;
+            carried::tie(tx)?;
+            Ok(done)
         })?;
         for (Incoming { new, .. }, (outcome, added)) in batch.iter().zip(&done) {
             match outcome {
@@ -46,7 +54,7 @@ pub(super) fn import(db: &mut Db, sessions: &[Incoming]) -> Result<Vec<Imported>
 
 /// With the items that were added, under their numbers.
 fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<(Imported, Vec<Item>)> {
-    let Incoming { new, items, title: name, facts } = incoming;
+    let Incoming { new, items, title: name, facts, carried } = incoming;
     let added = |items: &[Item]| -> rusqlite::Result<Vec<Item>> {
         let ids = items::append_in(tx, &new.id, items)?;
         Ok(items.iter().zip(ids).map(|(item, id)| Item { id, ..item.clone() }).collect())
@@ -59,6 +67,9 @@ fn take_in(tx: &Transaction<'_>, incoming: &Incoming) -> rusqlite::Result<(Impor
             tx.execute("UPDATE sessions SET title = ?2 WHERE key = ?1", (key, name))?;
         }
         keep(tx, key, facts)?;
+        if let Some(carried) = carried {
+            carried::put(tx, key, carried)?;
+        }
         return Ok((Imported::New(items.len()), items));
     };
     let is_compared = |item: &&Item| !matches!(item.body, Body::Summary(_) | Body::Note { .. });

@@ -105,7 +105,7 @@ fn session(words: &mut Words, number: usize, items: usize) -> Incoming {
         turn: n as u32 / 4 + 1,
         body: words.body(n),
     };
-    Incoming { new, items: (0..items).map(item).collect(), title: None, facts: Vec::new() }
+    Incoming { new, items: (0..items).map(item).collect(), title: None, facts: Vec::new(), carried: None }
 }
 
 fn fill(runtime: &tokio::runtime::Runtime, store: &Store, entries: usize) {

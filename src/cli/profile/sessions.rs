@@ -1,23 +1,23 @@
-//! Sessions that go along with a profile: as the lines of `hermes sessions export`, with a list of what those do not say. A
-//! database from elsewhere is never opened.
+//! Sessions that go along with a profile: as the lines of `hermes sessions export`. A database from elsewhere is never
+//! opened.
 
 use super::archive::Pack;
-use crate::cli::sessions::parse_session;
+use crate::cli::sessions::parse;
 use crate::config::Paths;
 use crate::policy::redact::Secrets;
 use crate::protocol::SessionId;
 use crate::report::sessions::Format;
 use crate::report::sessions::export::{export as write_session, gather};
-use crate::store::{Imported, Incoming, NewSession, Store};
+use crate::store::{Carried, Imported, Store};
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The folder of the sessions in the archive.
 pub(super) const FOLDER: &str = "sessions";
-/// The list there: title, folder, model and start of each.
+/// The list there in older archives, whose lines did not say it: title, folder, model and start of each.
 const LIST: &str = "sessions.json";
 
 /// Puts all sessions of a home into the archive; returns how many.
@@ -33,7 +33,7 @@ pub(super) async fn export<W: Write>(paths: &Paths, pack: &mut Pack<W>) -> Resul
 
 async fn pack_all<W: Write>(store: &Store, pack: &mut Pack<W>) -> Result<usize> {
     let rows = store.list("", None, usize::MAX).await?;
-    let mut listed = Vec::new();
+    let mut count = 0;
     // The oldest first: they come back in that order.
     for row in rows.iter().rev() {
         let mut text = Vec::new();
@@ -42,15 +42,10 @@ async fn pack_all<W: Write>(store: &Store, pack: &mut Pack<W>) -> Result<usize> 
         if text.is_empty() {
             continue;
         }
-        listed.push(json!({
-            "id": row.id, "title": row.title, "cwd": row.cwd, "model": row.model, "started_at": row.started_at,
-        }));
-        pack.text(&format!("{FOLDER}/{:06}.jsonl", listed.len()), &text)?;
+        count += 1;
+        pack.text(&format!("{FOLDER}/{count:06}.jsonl"), &text)?;
     }
-    if !listed.is_empty() {
-        pack.text(&format!("{FOLDER}/{LIST}"), serde_json::to_string_pretty(&listed)?.as_bytes())?;
-    }
-    Ok(listed.len())
+    Ok(count)
 }
 
 /// Takes the sessions in a folder into a new home; returns how many, and which files were not.
@@ -67,28 +62,21 @@ pub(super) async fn import(folder: &Path, home: &Path) -> Result<(usize, Vec<Str
     done
 }
 
-async fn take_all(store: &Store, files: &[PathBuf], known: &BTreeMap<String, Value>) -> Result<(usize, Vec<String>)> {
+async fn take_all(store: &Store, files: &[PathBuf], known: &BTreeMap<String, Carried>) -> Result<(usize, Vec<String>)> {
     let (mut taken, mut left) = (0, Vec::new());
     for file in files {
         let name = format!("{FOLDER}/{}", file.file_name().unwrap_or_default().to_string_lossy());
         let text = std::fs::read(file).with_context(|| name.clone())?;
         let now = chrono::Utc::now().timestamp_millis();
-        let (id, items) = match parse_session(&String::from_utf8_lossy(&text), &name, now, &Secrets::default()) {
+        let parsed = match parse(&String::from_utf8_lossy(&text), &name, now, &Secrets::default()) {
             Ok(parsed) => parsed,
             Err(why) => {
                 left.push(format!("{name} ({why})"));
                 continue;
             }
         };
-        let about = known.get(&id);
-        let word = |key: &str| about.and_then(|about| about[key].as_str()).unwrap_or_default().to_owned();
-        let started_at = about.and_then(|about| about["started_at"].as_i64());
-        let started_at = started_at.or_else(|| items.first().map(|item| item.at)).unwrap_or(now);
-        let id = SessionId(id);
-        let (cwd, model, source) = (word("cwd"), word("model"), "import".to_owned());
-        let new = NewSession { id: id.clone(), cwd, model, source, started_at };
-        let title = Some(word("title")).filter(|title| !title.is_empty());
-        let incoming = Incoming { new, items, title, facts: Vec::new() };
+        let about = known.get(&parsed.session).cloned().unwrap_or_default();
+        let incoming = parsed.incoming(about, Vec::new());
         match store.import(vec![incoming]).await?.first() {
             Some(Imported::New(_)) => taken += 1,
             _ => {
@@ -102,8 +90,19 @@ async fn take_all(store: &Store, files: &[PathBuf], known: &BTreeMap<String, Val
 }
 
 /// What the list says of each session; nothing where there is none, or none that can be read.
-fn known(list: &Path) -> BTreeMap<String, Value> {
+fn known(list: &Path) -> BTreeMap<String, Carried> {
     let text = std::fs::read_to_string(list).unwrap_or_default();
     let rows: Vec<Value> = serde_json::from_str(&text).unwrap_or_default();
-    rows.into_iter().filter_map(|row| Some((row["id"].as_str()?.to_owned(), row))).collect()
+    let known = |row: &Value| {
+        let word = |key: &str| row[key].as_str().map(str::to_owned);
+        let about = Carried {
+            folder: word("cwd").unwrap_or_default(),
+            model: word("model").unwrap_or_default(),
+            title: word("title").filter(|title| !title.is_empty()),
+            started_at: row["started_at"].as_i64().unwrap_or_default(),
+            ..Carried::default()
+        };
+        Some((word("id")?, about))
+    };
+    rows.iter().filter_map(known).collect()
 }

@@ -1,11 +1,14 @@
 //! Sessions from JSONL files: one item a line, one session a file.
 
+mod ours;
+
 use super::elsewhere;
 use crate::elsewhere::{clean, image_of_url, plain_id};
 use crate::policy::redact::Secrets;
 use crate::policy::taint::{UNTRUSTED, Untrusted};
 use crate::protocol::{AssistantBody, Body, Image, Item, ItemId, Origin, SessionId, StopReason, ToolBody, ToolCall};
-use crate::store::{Imported, Incoming, NewSession, Store};
+use crate::store::{Carried, Imported, Incoming, NewSession, Store};
+use crate::text::format::plural;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,12 +20,32 @@ const SOURCE: &str = "import";
 
 /// What a file holds.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(in crate::cli) struct Parsed {
     pub session: String,
     pub items: Vec<Item>,
+    /// What a file of ours says of the session itself.
+    pub carried: Option<Carried>,
     /// Lines that were left out, with the reason of the first.
     pub skipped: usize,
     pub why: Option<String>,
+}
+
+impl Parsed {
+    /// The session for the store. `other` says what it is where the file does not; 0: it started with its first item.
+    pub fn incoming(self, other: Carried, facts: Vec<(String, Value)>) -> Incoming {
+        let is_ours = self.carried.is_some();
+        let mut carried = self.carried.unwrap_or(other);
+        let first = self.items.first().map_or(0, |item| item.at);
+        let new = NewSession {
+            id: SessionId(self.session),
+            cwd: carried.folder.clone(),
+            model: carried.model.clone(),
+            source: if carried.source.is_empty() { SOURCE.to_owned() } else { carried.source.clone() },
+            started_at: if is_ours || carried.started_at != 0 { carried.started_at } else { first },
+        };
+        let title = carried.title.take();
+        Incoming { new, items: self.items, title, facts, carried: is_ours.then(|| Box::new(carried)) }
+    }
 }
 
 /// Marks what tools brought: it may be text of strangers.
@@ -44,7 +67,7 @@ pub(super) async fn import(
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
     let mut results: Vec<Value> = Vec::new();
-    let (mut taken, mut items, mut failed) = (0, 0, 0);
+    let (mut taken, mut items, mut failed) = (0u64, 0, 0);
     let (others, files): (Vec<&String>, Vec<&String>) = from.iter().partition(|from| elsewhere::is_of_another(from));
     for other in others {
         let (value, went_well) = elsewhere::import(store, other, cwd, json, out, err).await?;
@@ -62,14 +85,11 @@ pub(super) async fn import(
                     if let Some(why) = &parsed.why {
                         writeln!(err, "{}: skipped {} lines: {why}", file.display(), parsed.skipped)?;
                     }
-                    let started_at = parsed.items.first().map_or(now, |item| item.at);
-                    let id = SessionId(parsed.session);
-                    names.push((file, id.clone()));
-                    let (cwd, source) = (cwd.to_owned(), SOURCE.to_owned());
-                    let new = NewSession { id, cwd, model: String::new(), source, started_at };
+                    names.push((file, SessionId(parsed.session.clone())));
                     let origin = ("origin".to_owned(), json!({"file": file.to_string_lossy()}));
                     let facts = std::iter::once(origin).chain(untrusted(&parsed.items)).collect();
-                    batch.push(Incoming { new, items: parsed.items, title: None, facts });
+                    let here = Carried { folder: cwd.to_owned(), ..Carried::default() };
+                    batch.push(parsed.incoming(here, facts));
                 }
                 Err(why) => {
                     failed += 1;
@@ -96,7 +116,7 @@ pub(super) async fn import(
                     ("differs", 0)
                 }
             };
-            taken += usize::from(count > 0);
+            taken += u64::from(count > 0);
             items += count;
             results.push(json!({"file": file.to_string_lossy(), "session_id": id.0, "result": word, "items": count}));
         }
@@ -105,7 +125,8 @@ pub(super) async fn import(
     if json {
         writeln!(out, "{}", json!({"version": 1, "files": results}))?;
     } else if !files.is_empty() {
-        writeln!(out, "imported {items} items from {taken} sessions")?;
+        let (items, sessions) = (plural(items as u64, "item", "items"), plural(taken, "session", "sessions"));
+        writeln!(out, "imported {items} from {sessions}")?;
     }
     Ok(i32::from(failed > 0))
 }
@@ -117,20 +138,10 @@ fn read(file: &Path, now: i64, secrets: &Secrets) -> Result<Parsed, String> {
     parse(&String::from_utf8_lossy(&bytes), &stem, now, secrets)
 }
 
-/// The id and the items of one session, from its lines; the rest as for [`parse`].
-pub(in crate::cli) fn parse_session(
-    text: &str,
-    name: &str,
-    now: i64,
-    secrets: &Secrets,
-) -> Result<(String, Vec<Item>), String> {
-    parse(text, name, now, secrets).map(|parsed| (parsed.session, parsed.items))
-}
-
 /// Understands the lines of one session. `name` is its id when no line has one, `now` its time when no line has one. Whatever
 /// wrote them: `secrets` are masked, and results bounded.
-pub(super) fn parse(text: &str, name: &str, now: i64, secrets: &Secrets) -> Result<Parsed, String> {
-    let mut parsed = Parsed { session: String::new(), items: Vec::new(), skipped: 0, why: None };
+pub(in crate::cli) fn parse(text: &str, name: &str, now: i64, secrets: &Secrets) -> Result<Parsed, String> {
+    let mut parsed = Parsed { session: String::new(), items: Vec::new(), carried: None, skipped: 0, why: None };
     let mut times: Vec<Option<i64>> = Vec::new();
     // Calls of the last answer that have no result yet: id and name.
     let mut open: Vec<(String, String)> = Vec::new();
@@ -155,6 +166,10 @@ pub(super) fn parse(text: &str, name: &str, now: i64, secrets: &Secrets) -> Resu
                 return Err(format!("line {}: a second session, {id}; one file holds one session", number + 1));
             }
         }
+        if row["role"] == "session" {
+            parsed.carried = ours::session(&row, secrets);
+            continue;
+        }
         let mut body = match body(&row, number, &mut open) {
             Ok(Some(body)) => body,
             Ok(None) => continue,
@@ -164,9 +179,10 @@ pub(super) fn parse(text: &str, name: &str, now: i64, secrets: &Secrets) -> Resu
             }
         };
         clean(&mut body, secrets);
-        turn += u32::from(matches!(body, Body::User { .. }));
+        let (id, said) = ours::numbers(&row, parsed.items.last());
+        turn = said.unwrap_or(turn + u32::from(matches!(body, Body::User { .. })));
         times.push(time(&row["at"]));
-        let id = ItemId(i64::try_from(parsed.items.len()).unwrap_or(i64::MAX).saturating_add(1));
+        let id = id.unwrap_or_else(|| ItemId(parsed.items.last().map_or(0, |item| item.id.0) + 1));
         parsed.items.push(Item { id, at: 0, turn: turn.max(1), body });
     }
     if parsed.items.is_empty() {
@@ -199,7 +215,8 @@ fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<
         "system" | "developer" | "session_meta" => None,
         "user" => {
             let (text, images) = content(&row["content"]);
-            Some(Body::User { text, images, context: String::new(), origin: Origin::Person, gist: String::new() })
+            let ours = ours::body(row, &text, images.clone(), &[]);
+            ours.or(Some(Body::User { text, images, context: String::new(), origin: Origin::Person, gist: String::new() }))
         }
         "assistant" => {
             let calls = calls(&row["tool_calls"], number);
@@ -207,13 +224,19 @@ fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<
             let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolCalls };
             let reasoning = row["reasoning"].as_str().unwrap_or_default().to_owned();
             let text = content(&row["content"]).0;
-            Some(Body::Assistant(AssistantBody { text, reasoning, calls, stop, ..AssistantBody::default() }))
+            let ours = ours::body(row, &text, Vec::new(), &calls);
+            ours.or(Some(Body::Assistant(AssistantBody { text, reasoning, calls, stop, ..AssistantBody::default() })))
         }
         "tool" => {
             let name = row["tool_name"].as_str().or(row["name"].as_str()).unwrap_or_default();
             let (call_id, name) = answered(open, row["tool_call_id"].as_str(), name);
             let content = content(&row["content"]).0;
-            Some(Body::Tool(ToolBody { call_id, name, content, ..ToolBody::default() }))
+            let ours = ours::body(row, &content, Vec::new(), &[]);
+            ours.or(Some(Body::Tool(ToolBody { call_id, name, content, ..ToolBody::default() })))
+        }
+        "summary" | "note" if row["entry"].is_object() => {
+            let text = row["content"].as_str().unwrap_or_default();
+            Some(ours::body(row, text, Vec::new(), &[]).ok_or("an entry that this version does not know")?)
         }
         other => return Err(format!("unknown role `{other}`")),
     })

@@ -1,10 +1,10 @@
 //! A session as a file: JSONL that comes back in whole, ShareGPT for training, and the readable ones.
 
 use super::text::rfc3339;
-use super::{ExportError, Format, html, markdown, redacted};
-use crate::protocol::{AssistantBody, Body, Image, Item, SessionId, StopReason, ToolCall};
+use super::{ExportError, Format, html, jsonl, markdown, redacted};
+use crate::protocol::{AssistantBody, Body, Item, SessionId, StopReason};
 use crate::recordings::{self, Terminal};
-use crate::store::{Page, SessionMeta, Store};
+use crate::store::{Carried, Page, SessionMeta, Store};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,6 +15,8 @@ pub struct Gathered {
     about: SessionMeta,
     page: Page,
     prompt: Option<String>,
+    /// Only for the format that comes back in whole.
+    carried: Option<Carried>,
     /// Only for the format that is made of them.
     terminals: Vec<Terminal>,
 }
@@ -25,6 +27,7 @@ impl Gathered {
         row.preview = redacted::text(std::mem::take(&mut row.preview));
         row.title = row.title.take().map(redacted::text);
         self.prompt = self.prompt.take().map(redacted::text);
+        self.carried = self.carried.take().map(redacted::whole);
         let items = std::mem::take(&mut self.page.items);
         self.page.items = items.into_iter().map(redacted::item).collect();
     }
@@ -44,11 +47,14 @@ pub async fn gather(
 ) -> Result<Gathered, ExportError> {
     let about = store.about(session).await?;
     let mut gathered =
-        Gathered { session: session.clone(), about, page: Page::default(), prompt: None, terminals: vec![] };
+        Gathered { session: session.clone(), about, page: Page::default(), prompt: None, carried: None, terminals: vec![] };
     if format == Format::Asciicast {
         gathered.terminals = terminals(store, session, terminal).await?;
     } else {
         (gathered.page, gathered.prompt) = (store.whole(session).await?, store.prompt(session).await?);
+    }
+    if format == Format::Jsonl {
+        gathered.carried = Some(store.carried(session).await?);
     }
     if redacts {
         gathered.redact();
@@ -79,16 +85,12 @@ async fn terminals(store: &Store, session: &SessionId, number: Option<usize>) ->
 /// # Errors
 /// Only when a writer fails.
 pub fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
-    let Gathered { session, about, page, prompt, terminals } = from;
+    let Gathered { session, about, page, prompt, carried, terminals } = from;
     if page.skipped > 0 {
         writeln!(err, "warning: skipped {} unreadable items; try `hermes sessions repair`", page.skipped)?;
     }
     match format {
-        Format::Jsonl => {
-            for line in page.items.iter().filter_map(|item| jsonl(session, item)) {
-                writeln!(out, "{line}")?;
-            }
-        }
+        Format::Jsonl => jsonl::write(session, carried.as_ref(), &page.items, out)?,
         Format::Sharegpt => {
             writeln!(out, "{}", sharegpt(prompt.clone(), &about.row.model, about.row.started_at, &page.items))?;
         }
@@ -100,42 +102,6 @@ pub fn export(from: &Gathered, format: Format, out: &mut dyn Write, err: &mut dy
         }
     }
     out.flush()
-}
-
-/// One line of a file; notes are for the person alone and are left out.
-pub fn jsonl(session: &SessionId, item: &Item) -> Option<Value> {
-    let row = |role: &str, content: Value, tool: Value, calls: Value| {
-        json!({
-            "session_id": session.0, "role": role, "content": content, "tool_name": tool, "tool_calls": calls,
-            "at": rfc3339(item.at),
-        })
-    };
-    match &item.body {
-        Body::User { text, images, .. } => Some(row("user", user_content(text, images), Value::Null, Value::Null)),
-        Body::Assistant(body) => {
-            let calls: Vec<Value> = body.calls.iter().map(call_json).collect();
-            let calls = if calls.is_empty() { Value::Null } else { calls.into() };
-            Some(row("assistant", body.text.as_str().into(), Value::Null, calls))
-        }
-        Body::Tool(body) => Some(row("tool", body.content.as_str().into(), body.name.as_str().into(), Value::Null)),
-        Body::Summary(_) | Body::Note { .. } => None,
-    }
-}
-
-/// Text, or parts as the Chat Completions dialect has them when there are images.
-fn user_content(text: &str, images: &[Image]) -> Value {
-    if images.is_empty() {
-        return text.into();
-    }
-    let images = images.iter().map(|image| {
-        json!({"type": "image_url", "image_url": {"url": format!("data:{};base64,{}", image.media_type, image.data)}})
-    });
-    std::iter::once(json!({"type": "text", "text": text})).chain(images).collect()
-}
-
-/// A call as the Chat Completions dialect has it: the arguments are text.
-fn call_json(call: &ToolCall) -> Value {
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.args}})
 }
 
 /// One object: conversations of system, human, gpt and tool, with thoughts and calls in tags.

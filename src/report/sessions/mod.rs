@@ -2,6 +2,7 @@
 
 pub mod export;
 mod html;
+mod jsonl;
 mod markdown;
 mod redacted;
 mod rendered;
@@ -18,7 +19,7 @@ pub enum Format {
     /// Markdown to read
     #[default]
     Md,
-    /// One item a line, to be imported again
+    /// One item a line, to be imported again as it was
     Jsonl,
     /// One self-contained page
     Html,

@@ -1,21 +1,24 @@
 //! What leaves the home as a file holds no secrets, whatever was stored: each text of a session with them masked.
 
 use crate::policy::redact::{RedactKind, redact};
-use crate::protocol::{Body, Item};
+use crate::protocol::Item;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::borrow::Cow;
 
 /// The item with its secrets masked. Pictures are data and stay as they are.
 pub(super) fn item(item: Item) -> Item {
-    let Ok(mut value) = serde_json::to_value(&item.body) else { return item };
+    Item { body: whole(item.body), ..item }
+}
+
+/// The same of anything that is data.
+pub(super) fn whole<T: Serialize + DeserializeOwned>(data: T) -> T {
+    let Ok(mut value) = serde_json::to_value(&data) else { return data };
     if !mask(&mut value) {
-        return item;
+        return data;
     }
-    // A text in place of a text: it is the same kind of body still.
-    match serde_json::from_value::<Body>(value) {
-        Ok(body) => Item { body, ..item },
-        Err(_) => item,
-    }
+    // A text in place of a text: it is of the same kind still.
+    serde_json::from_value(value).unwrap_or(data)
 }
 
 /// The text with its secrets masked.
@@ -48,7 +51,7 @@ fn mask(value: &mut Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AssistantBody, ItemId, ToolCall};
+    use crate::protocol::{AssistantBody, Body, ItemId, ToolCall};
 
     #[test]
     fn prompts_answers_and_arguments_are_masked() {

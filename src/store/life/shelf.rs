@@ -62,7 +62,7 @@ pub fn tags_of(text: &str) -> Vec<String> {
 }
 
 /// As the table has them: `,red,blue,`.
-fn stored(tags: &[String]) -> String {
+pub(in crate::store) fn stored(tags: &[String]) -> String {
     let clean = tags_of(&tags.join(","));
     if clean.is_empty() { String::new() } else { format!(",{},", clean.join(",")) }
 }

@@ -7,13 +7,14 @@ use crate::store::filter::Filter;
 use crate::store::sessions::{self, like_escaped};
 use crate::store::{SearchHit, SessionRow, Store};
 use rusqlite::{Connection, OptionalExtension, ToSql};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Hits that a list of hits takes from summaries.
 const HITS: usize = 5;
 
 /// What a session says in short.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     pub text: String,
     pub keywords: Vec<String>,

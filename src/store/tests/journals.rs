@@ -138,6 +138,7 @@ fn a_deleted_session_stays_gone_and_an_import_is_kept() {
                 items,
                 title: Some("From elsewhere".to_owned()),
                 facts: Vec::new(),
+                carried: None,
             }]
         };
         store.import(session(&["x", "y"])).await.expect("imported");
