@@ -3,6 +3,7 @@
 mod accounts;
 mod approvals;
 mod bad_days;
+mod carried;
 mod children;
 mod coming_back;
 mod commands;

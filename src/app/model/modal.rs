@@ -3,6 +3,7 @@
 use crate::app::window::talk::AskedId;
 use crate::policy::{ApprovalId, Preview};
 use crate::protocol::{QuestionId, SessionId};
+use crate::store::filter::Fault;
 use crate::store::{SessionChange, SessionRow, Shelf};
 use crate::text::Line;
 
@@ -378,6 +379,8 @@ pub struct SessionBrowser {
     pub rows: Vec<SessionRow>,
     /// What was ranked, when that is not every match.
     pub of: Option<String>,
+    /// A word of the query that looks like a filter and is none.
+    pub fault: Option<Fault>,
     pub selected: usize,
     /// The next rows are of another question: the first of them is selected.
     pub from_top: bool,

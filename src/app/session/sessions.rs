@@ -17,6 +17,7 @@ use crate::app::model::{Model, TurnStatus};
 use crate::app::window::modals::Move;
 use crate::app::window::{modals, sidebar};
 use crate::protocol::{AgentCommand, Item, Level, NoteKind, Opens, ResumeCard, SessionId, SessionInfo};
+use crate::store::filter::Filter;
 use crate::store::{SessionRow, StoreJob};
 
 /// Rows of a list at first; its end asks for four times as many, a few times.
@@ -156,7 +157,8 @@ pub fn browse(model: &mut Model, out: &mut Vec<Effect>, query: &str) {
 /// The browser with a query and a scope.
 pub fn show(model: &mut Model, out: &mut Vec<Effect>, query: &str, scope: SessionScope) {
     let cursor = query.chars().count();
-    let browser = SessionBrowser { query: query.to_owned(), cursor, loading: true, scope, ..SessionBrowser::default() };
+    let (query, fault) = (query.to_owned(), Filter::fault(query));
+    let browser = SessionBrowser { query, cursor, fault, loading: true, scope, ..SessionBrowser::default() };
     model.tab.modals.push(Modal::Sessions(Box::new(browser)));
     ask(model, out);
 }
@@ -300,6 +302,7 @@ pub fn typed(model: &mut Model) {
     let now = model.now;
     if let Some(browser) = browser(model) {
         browser.ask_at = Some(now + DEBOUNCE);
+        browser.fault = Filter::fault(&browser.query);
         (browser.from_top, browser.pages) = (true, 0);
     }
 }

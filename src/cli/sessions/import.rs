@@ -216,7 +216,13 @@ fn body(row: &Value, number: usize, open: &mut Vec<(String, String)>) -> Result<
         "user" => {
             let (text, images) = content(&row["content"]);
             let ours = ours::body(row, &text, images.clone(), &[]);
-            ours.or(Some(Body::User { text, images, context: String::new(), origin: Origin::Person, gist: String::new() }))
+            ours.or(Some(Body::User {
+                text,
+                images,
+                context: String::new(),
+                origin: Origin::Person,
+                gist: String::new(),
+            }))
         }
         "assistant" => {
             let calls = calls(&row["tool_calls"], number);

@@ -92,7 +92,7 @@ pub(super) async fn search(
     err: &mut dyn Write,
 ) -> anyhow::Result<i32> {
     if let Some(fault) = Filter::fault(query) {
-        anyhow::bail!(fault);
+        anyhow::bail!("{fault}");
     }
     let found = store.search(query, here, limit).await?;
     let bound = found.bound();

@@ -92,12 +92,15 @@ fn rich() -> Vec<Value> {
 fn an_export_is_what_was_imported() {
     let (home, other) = (Home::new(), Home::new());
     let file = home.file("rich.jsonl", &rich());
-    assert_eq!(home.run(&["import", &file]), (0, "imported 6 items from 1 sessions\n".to_owned(), String::new()));
+    assert_eq!(home.run(&["import", &file]), (0, "imported 6 items from 1 session\n".to_owned(), String::new()));
     let (code, out, _) = home.run(&["export", "rich", "--format", "jsonl"]);
-    let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
-    assert_eq!((code, &rows), (0, &rich()));
-    let keys: Vec<&str> = rows[0].as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(keys, ["session_id", "role", "content", "tool_name", "tool_calls", "at"]);
+    let mut rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    let keys: Vec<&str> = rows[1].as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(keys, ["session_id", "role", "content", "tool_name", "tool_calls", "at", "entry"]);
+    let head = rows.remove(0);
+    assert_eq!((&head["role"], &head["session"]["folder"]), (&json!("session"), &json!("/src/app")));
+    rows.iter_mut().filter_map(Value::as_object_mut).for_each(|row| drop(row.remove("entry")));
+    assert_eq!((code, &rows), (0, &rich()), "what others read is as they wrote it");
     // And again through another home.
     std::fs::write(other.path("again.jsonl"), &out).expect("written");
     other.run(&["import", &other.path("again.jsonl").display().to_string()]);
@@ -194,6 +197,40 @@ fn an_imported_file_brings_no_secret_no_endless_result_and_no_path() {
         facts.expect("reads")
     });
     assert_eq!(facts["untrusted"]["origins"], json!(["tools in an imported file"]));
+}
+
+#[test]
+fn what_a_file_claims_beyond_its_text_is_bounded() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let mut head = row("s", "session", "t", json!(1));
+    head["session"] = json!({
+        "folder": "/gone", "title": format!("for {token}"), "tags": ["Red", "two words"], "started_at": 5,
+        "parent": {"session": "s", "item": 1, "turn": 1, "at": 1}, "grants": ["everything"],
+        "usage": [{"at": 9, "model": "a:b", "role": "summary", "input": u64::MAX, "cached": 0, "cache_write": 0, "output": 1,
+            "reasoning": 0, "cost": null}],
+    });
+    let mut rows =
+        vec![head, row("s", "user", "hi", json!(2)), row("s", "tool", "{}", json!(3)), row("s", "note", "x", json!(4))];
+    rows[1]["entry"] = json!({"id": 7, "turn": 3, "origin": "program", "gist": format!("see {token}")});
+    rows[2]["tool_name"] = json!("terminal");
+    rows[2]["entry"] = json!({
+        "id": i64::MAX, "turn": u32::MAX, "call_id": "c", "outcome": "failed", "duration_ms": 12,
+        "view": {"output": token, "diffs": [{"path": "a", "added": 1, "removed": 0, "unified": token}]},
+        "images": [{"media_type": "image/svg+xml", "data": "AAAA"}],
+    });
+    let home = Home::new();
+    let (code, out, err) = home.run(&["import", &home.file("s.jsonl", &rows)]);
+    assert_eq!((code, out.as_str()), (0, "imported 2 items from 1 session\n"));
+    assert!(err.contains("unknown role `note`"), "a note without an entry is none: {err}");
+    let (_, out, _) = home.run(&["export", "s", "--format", "jsonl", "--no-redact"]);
+    assert!(!out.contains(&token) && !out.contains("svg") && !out.contains("everything"), "{out}");
+    let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    assert_eq!(rows[0]["session"]["tags"], json!(["red", "two", "words"]));
+    assert_eq!((&rows[1]["entry"]["id"], &rows[2]["entry"]["id"]), (&json!(7), &json!(8)));
+    assert_eq!((&rows[2]["entry"]["turn"], &rows[2]["entry"]["duration_ms"]), (&json!(3), &json!(12)));
+    let tree = home.run(&["tree", "s"]);
+    assert!(tree.0 == 0 && tree.1.lines().count() <= 2, "no session is its own parent: {}", tree.1);
+    assert_eq!(home.json(&["stats", "--json"])["sessions"], json!(1));
 }
 
 #[test]

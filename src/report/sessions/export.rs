@@ -46,8 +46,14 @@ pub async fn gather(
     redacts: bool,
 ) -> Result<Gathered, ExportError> {
     let about = store.about(session).await?;
-    let mut gathered =
-        Gathered { session: session.clone(), about, page: Page::default(), prompt: None, carried: None, terminals: vec![] };
+    let mut gathered = Gathered {
+        session: session.clone(),
+        about,
+        page: Page::default(),
+        prompt: None,
+        carried: None,
+        terminals: vec![],
+    };
     if format == Format::Asciicast {
         gathered.terminals = terminals(store, session, terminal).await?;
     } else {

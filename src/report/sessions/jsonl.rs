@@ -47,7 +47,9 @@ fn line(session: &SessionId, item: &Item) -> serde_json::Result<Value> {
     let mut line = row(session, role, content, item.at);
     match &item.body {
         Body::Tool(body) => line["tool_name"] = body.name.as_str().into(),
-        Body::Assistant(body) if !body.calls.is_empty() => line["tool_calls"] = body.calls.iter().map(call_json).collect(),
+        Body::Assistant(body) if !body.calls.is_empty() => {
+            line["tool_calls"] = body.calls.iter().map(call_json).collect()
+        }
         _ => {}
     }
     line["entry"] = entry(item)?;

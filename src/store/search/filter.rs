@@ -37,6 +37,20 @@ pub struct Filter {
     pub session: Option<SessionId>,
 }
 
+/// A word of a query that looks like a filter and is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub what: String,
+    /// What to write instead.
+    pub remedy: &'static str,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.what, self.remedy)
+    }
+}
+
 impl Filter {
     /// Only this folder, or all.
     pub fn here(folder: Option<&str>) -> Self {
@@ -58,23 +72,25 @@ impl Filter {
         (rest.join(" "), filter)
     }
 
-    /// What of a query narrows nothing though it looks so, and what to write instead.
-    pub fn fault(query: &str) -> Option<String> {
+    /// What of a query narrows nothing though it looks so.
+    pub fn fault(query: &str) -> Option<Fault> {
         if query.matches('"').count() % 2 == 1 {
-            return Some("a quotation mark is not closed".to_owned());
+            let what = "a quotation mark is not closed".to_owned();
+            return Some(Fault { what, remedy: "add the closing \"" });
         }
+        let is_day = |word| date(word, NaiveDate::default()).is_some();
         let outside = query.split('"').step_by(2).flat_map(str::split_whitespace);
         outside.filter_map(|word| Some((word, word.split_once(':')?))).find_map(|(word, (name, value))| {
             let (fits, remedy) = match name {
-                "role" => (role(value).is_some(), "write role:user, role:assistant or role:tool"),
-                "since" | "before" => (day(value).is_some(), "write a day as 2026-11-01, today, yesterday or 7d"),
-                "has" => (value == "edits", "write has:edits"),
+                "role" => (role(value).is_some(), "use role:user, role:assistant or role:tool"),
+                "since" | "before" => (is_day(value), "use 2026-11-01, today, yesterday or 7d"),
+                "has" => (value == "edits", "use has:edits"),
                 "is" => {
-                    (["pinned", "archived", "trashed"].contains(&value), "write is:pinned, is:archived or is:trashed")
+                    (["pinned", "archived", "trashed"].contains(&value), "use is:pinned, is:archived or is:trashed")
                 }
                 _ => return None,
             };
-            (!fits).then(|| format!("`{word}` is no filter: {remedy}"))
+            (!fits).then(|| Fault { what: format!("`{word}` is no filter"), remedy })
         })
     }
 
@@ -238,17 +254,20 @@ pub fn role(word: &str) -> Option<&'static str> {
 
 /// The start of a day in local time, in milliseconds since the epoch: `2026-11-01`, `today`, `yesterday`, `7d`.
 pub fn day(word: &str) -> Option<i64> {
-    let today = Local::now().date_naive();
+    start(date(word, Local::now().date_naive())?)
+}
+
+/// The day that a word means when it is today.
+fn date(word: &str, today: NaiveDate) -> Option<NaiveDate> {
     let back = |days: u64| today.checked_sub_days(chrono::Days::new(days));
-    let date = match word {
+    match word {
         "today" => Some(today),
         "yesterday" => back(1),
         _ => match word.strip_suffix('d').map(str::parse) {
             Some(Ok(days)) => back(days),
-            Some(Err(_)) | None => word.parse::<NaiveDate>().ok(),
+            Some(Err(_)) | None => word.parse().ok(),
         },
-    }?;
-    start(date)
+    }
 }
 
 /// The times of a range of days in local time, from the first and before the second: `2026-11-01..2026-11-30`, one day, or
@@ -294,12 +313,12 @@ mod tests {
         assert_eq!(Filter::read("just words", None).1, Filter::default());
         for (query, fault) in [
             ("role:tool since:7d std::fs \"is:foo\"", None),
-            ("x role:nobody", Some("`role:nobody` is no filter: write role:user, role:assistant or role:tool")),
-            ("since:bogus", Some("`since:bogus` is no filter: write a day as 2026-11-01, today, yesterday or 7d")),
-            ("is:foo", Some("`is:foo` is no filter: write is:pinned, is:archived or is:trashed")),
-            ("\"open", Some("a quotation mark is not closed")),
+            ("x role:nobody", Some("`role:nobody` is no filter: use role:user, role:assistant or role:tool")),
+            ("since:bogus", Some("`since:bogus` is no filter: use 2026-11-01, today, yesterday or 7d")),
+            ("is:foo", Some("`is:foo` is no filter: use is:pinned, is:archived or is:trashed")),
+            ("\"open", Some("a quotation mark is not closed: add the closing \"")),
         ] {
-            assert_eq!(Filter::fault(query).as_deref(), fault, "{query}");
+            assert_eq!(Filter::fault(query).map(|fault| fault.to_string()).as_deref(), fault, "{query}");
         }
     }
 

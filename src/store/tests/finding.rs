@@ -322,7 +322,10 @@ fn an_imported_session_comes_once_and_may_grow() {
             let new = NewSession { source: "import".to_owned(), ..new("a", "/x") };
             let facts = vec![("origin".to_owned(), items.len().into()), ("untrusted".to_owned(), items.len().into())];
             let title = Some("from elsewhere".to_owned());
-            store.import(vec![Incoming { new, items: items.to_vec(), title, facts, carried: None }]).await.expect("imports")[0]
+            store
+                .import(vec![Incoming { new, items: items.to_vec(), title, facts, carried: None }])
+                .await
+                .expect("imports")[0]
         };
         assert_eq!(import(&items[..3]).await, Imported::New(3));
         assert_eq!(import(&items[..3]).await, Imported::Same);

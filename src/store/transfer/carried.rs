@@ -4,7 +4,7 @@
 use crate::protocol::{SessionId, Usage};
 use crate::store::error::StoreError;
 use crate::store::life::{self, stored_tags};
-use crate::store::{Store, SessionMeta, Summary, sessions};
+use crate::store::{SessionMeta, Store, Summary, sessions};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -95,12 +95,12 @@ fn of(conn: &Connection, key: i64, meta: SessionMeta, summary: Option<Summary>) 
 }
 
 fn parent(conn: &Connection, key: i64) -> rusqlite::Result<Option<Parent>> {
-    let sql = "SELECT p.id, l.item, l.turn, l.at FROM lineage l JOIN sessions p ON p.key = l.parent WHERE l.session = ?1
+    let sql =
+        "SELECT p.id, l.item, l.turn, l.at FROM lineage l JOIN sessions p ON p.key = l.parent WHERE l.session = ?1
                UNION ALL SELECT value ->> '$.session', value ->> '$.item', value ->> '$.turn', value ->> '$.at'
                FROM session_meta WHERE session = ?1 AND name = ?2 LIMIT 1";
-    let read = |row: &Row<'_>| {
-        Ok(Parent { session: row.get(0)?, item: row.get(1)?, turn: row.get(2)?, at: row.get(3)? })
-    };
+    let read =
+        |row: &Row<'_>| Ok(Parent { session: row.get(0)?, item: row.get(1)?, turn: row.get(2)?, at: row.get(3)? });
     conn.query_row(sql, (key, PARENT), read).optional()
 }
 

@@ -96,6 +96,14 @@ impl Tool for SessionSearch {
 
 /// The words that are looked for, and what narrows them.
 fn narrowed(args: &Args) -> Result<(String, Filter), ToolError> {
+    if let Some(fault) = Filter::fault(&args.query).filter(|_| args.item.is_none()) {
+        let quoted = if args.query.contains('"') {
+            ""
+        } else {
+            "; put words in double quotation marks to look for them as they are"
+        };
+        return Err(ToolError::Args(format!("query: {fault}{quoted}")));
+    }
     let (query, mut filter) = Filter::read(&args.query, None);
     for word in args.role_filter.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         let role = filter::role(word)

@@ -99,6 +99,7 @@ struct Frame<'a> {
     title_role: Role,
     /// Right end of the upper line.
     note: &'a str,
+    note_role: Role,
     /// Right end of the lower line.
     foot: &'a str,
     /// At the right edge, where it leaves the conversation in view.
@@ -116,7 +117,8 @@ const STRIP: u16 = 3;
 
 impl Default for Frame<'_> {
     fn default() -> Self {
-        Self { title: "", title_role: Role::Strong, note: "", foot: "", aside: false, usual: 0, low: false }
+        let (title_role, note_role) = (Role::Strong, Role::Dim);
+        Self { title: "", title_role, note: "", note_role, foot: "", aside: false, usual: 0, low: false }
     }
 }
 
@@ -158,11 +160,10 @@ impl Frame<'_> {
         for x in [left, right] {
             paint.repeat(Rect { x, y: top + 1, width: 1, height: height.saturating_sub(2) }, "│", line);
         }
-        let dim = paint.role(Role::Dim);
         let mut end = right.saturating_sub(1);
-        for (y, text) in [(top, self.note), (bottom, self.foot)] {
+        for (y, text, role) in [(top, self.note, self.note_role), (bottom, self.foot, Role::Dim)] {
             if !text.is_empty() && cells(self::width(text)) + 8 < width {
-                let start = paint.right(right.saturating_sub(1), y, &format!(" {text} "), dim);
+                let start = paint.right(right.saturating_sub(1), y, &format!(" {text} "), paint.role(role));
                 if y == top {
                     end = start;
                 }

@@ -67,8 +67,16 @@ pub fn draw(
         hints.push((key(Action::Close), ""));
     }
     let foot = hint::list(&hints);
-    let frame = Frame { title, note: &count, foot: &foot, ..Frame::default() };
-    let place = frame.draw(paint, area, area.width.saturating_sub(14).min(140), area.height.saturating_sub(5));
+    let columns = area.width.saturating_sub(14).min(140);
+    // Other agents have no filters.
+    let fault = state.fault.as_ref().filter(|_| is_ours).map(|fault| {
+        let whole = fault.to_string();
+        let room = usize::from(columns).saturating_sub(width(title) + 4);
+        if width(&whole) <= room { whole } else { fault.remedy.to_owned() }
+    });
+    let note_role = if fault.is_some() { Role::Careful } else { Role::Dim };
+    let frame = Frame { title, note: fault.as_ref().unwrap_or(&count), note_role, foot: &foot, ..Frame::default() };
+    let place = frame.draw(paint, area, columns, area.height.saturating_sub(5));
     let empty = match (state.loading, state.query.is_empty(), state.scope) {
         (true, ..) => "looking…",
         (false, true, SessionScope::All | SessionScope::Here) => "no sessions yet",
