@@ -30,7 +30,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::Budget(sign) => model.tab.budget = sign,
         AgentEvent::SessionOpened { session, items } => sessions::opened(model, out, session, items),
         AgentEvent::SessionChanged(session) => sessions::changed(model, out, session),
-        AgentEvent::OpenElsewhere { session, pid } => sessions::open_elsewhere(model, session, pid),
+        AgentEvent::OpenElsewhere { session, title, pid } => sessions::open_elsewhere(model, session, &title, pid),
         AgentEvent::NotOpened => tabs::not_opened(model, out),
         AgentEvent::TurnStarted { turn, at } => {
             turn::started(model, turn, at);
@@ -58,11 +58,25 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
             set_retry(model, Some(Retry { reason, attempt, of, until }));
         }
         AgentEvent::RetryEnded => set_retry(model, None),
+        AgentEvent::Notice { text, .. } if is_banner(model, &text) => {}
         AgentEvent::Notice { level, text } => model.notices.add(model.now, level, text),
         AgentEvent::NotTaken(why) => turn::not_taken(model, out, why),
         AgentEvent::Undelivered(prompts) => queue::undelivered(model, prompts),
         AgentEvent::TurnFinished(outcome) => turn::finished(model, out, outcome),
     }
+}
+
+/// Whether the banner says it already.
+fn is_banner(model: &Model, text: &str) -> bool {
+    model.unsaved.as_ref().is_some_and(|trouble| text.ends_with(trouble))
+}
+
+/// The store can't save, or can again: the banner says so from now on, in place of any notice.
+pub fn saving(model: &mut Model, trouble: Option<String>) {
+    if let Some(trouble) = &trouble {
+        model.notices.shown.retain(|notice| !notice.text.ends_with(trouble));
+    }
+    model.unsaved = trouble;
 }
 
 fn call_delta(model: &mut Model, index: usize, name: String, bytes: usize) {
@@ -131,4 +145,38 @@ fn tool_started(model: &mut Model, start: ToolStart) {
         tool.started_at = start.at;
         tool.state = if asks { ToolState::Asking } else { ToolState::Running };
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::msg::Msg;
+    use crate::app::tests::ready;
+    use crate::app::update;
+    use crate::protocol::Level;
+    use crate::store::StoreReply;
+
+    #[test]
+    fn what_the_banner_says_is_no_notice_whichever_comes_first() {
+        let trouble = "database or disk is full; free some disk space";
+        let notice = || {
+            Msg::Agent(AgentEvent::Notice {
+                level: Level::Error,
+                text: format!("this session is not saved: {trouble}"),
+            })
+        };
+        let saving = |trouble: Option<&str>| Msg::Store(StoreReply::Saving(trouble.map(str::to_owned)));
+        for banner_first in [true, false] {
+            let mut model = ready();
+            let (first, second) =
+                if banner_first { (saving(Some(trouble)), notice()) } else { (notice(), saving(Some(trouble))) };
+            update(&mut model, 0, first);
+            update(&mut model, 0, second);
+            assert!(model.notices.shown.is_empty(), "{:?}", model.notices);
+            assert_eq!(model.unsaved.as_deref(), Some(trouble));
+            update(&mut model, 0, saving(None));
+            update(&mut model, 0, notice());
+            assert_eq!(model.notices.shown.len(), 1, "without the banner it is said");
+        }
+    }
 }

@@ -188,7 +188,7 @@ pub(super) fn store(model: &mut Model, out: &mut Vec<Effect>, reply: StoreReply)
         StoreReply::History(entries) => history::loaded(model, entries),
         StoreReply::Uses(stored) => uses::loaded(model, stored),
         StoreReply::Failed(error) => model.notices.add(model.now, Level::Error, error),
-        StoreReply::Saving(trouble) => model.unsaved = trouble,
+        StoreReply::Saving(trouble) => events::saving(model, trouble),
         StoreReply::Opened { path: _, warning } => {
             if let Some(warning) = warning {
                 model.notices.add(model.now, Level::Warning, warning);

@@ -325,7 +325,7 @@ impl Talk {
                 let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
                 self.row(&format!("! {} changed: rules and modes approve nothing until you restart", names.join(", ")));
             }
-            AgentEvent::OpenElsewhere { session, pid } => self
+            AgentEvent::OpenElsewhere { session, pid, .. } => self
                 .row(&format!("! session {session} is open in another hermes (process {pid}); close it there first")),
             AgentEvent::PolicyChanged(_)
             | AgentEvent::SessionOpened { .. }

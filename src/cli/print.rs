@@ -182,7 +182,7 @@ impl Report {
                 self.usage = usage.clone();
                 self.line(json!({ "type": "usage", "usage": usage }))
             }
-            AgentEvent::OpenElsewhere { session, pid } => {
+            AgentEvent::OpenElsewhere { session, pid, .. } => {
                 let text = format!("session {session} is open in another hermes (process {pid}); close it there first");
                 writeln!(io::stderr(), "hermes: {text}").ok();
                 self.errors.push(text);

@@ -21,6 +21,8 @@ pub enum AgentEvent {
     /// The session is open in another process, and stays there.
     OpenElsewhere {
         session: SessionId,
+        /// Or the start of its first prompt.
+        title: String,
         pid: i64,
     },
     /// The session could not be opened, what came before says why. Nothing follows.

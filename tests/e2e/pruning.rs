@@ -77,7 +77,7 @@ fn all_sessions_are_exported_a_file_each_without_secrets() {
 
     // Filters, and one stream.
     let lines = out(&home.run(&["sessions", "export", "--all", "tag:red", "--format", "jsonl", "--out", "-"]));
-    assert_eq!((lines.lines().count(), lines.contains("one entry 3")), (4, true), "{lines}");
+    assert_eq!((lines.lines().count(), lines.contains("one entry 3")), (5, true), "{lines}");
     let none = home.run(&["sessions", "export", "--all", "wombat"]);
     assert!(!none.status.success() && err(&none).contains("is no filter"), "{}", err(&none));
     let raw = out(&home.run(&["sessions", "export", &typed, "--no-redact"]));

@@ -1,6 +1,7 @@
 //! Entries as the model that summarizes reads them: numbered, each with its start and its end, in pieces that fit it.
 
-use crate::protocol::{Body, Item, ItemId, ToolCall};
+use crate::agent::rewind::left_out;
+use crate::protocol::{Body, Item, ItemId, LeftOut, ToolCall, Who};
 use std::collections::HashMap;
 
 /// Characters that stay of what the person said, of an answer, of arguments, of a result.
@@ -25,6 +26,22 @@ pub fn pieces(items: &[Item], from: ItemId, to: ItemId, room: usize) -> Vec<Stri
         }
     }
     pieces
+}
+
+/// An entry on one line, as [`left_out`] has it; one without words says what it calls, or that it has none. Notes and
+/// summaries are no entries.
+pub fn line(item: &Item) -> Option<LeftOut> {
+    let (who, text) = match &item.body {
+        Body::Summary(_) | Body::Note { .. } => return None,
+        Body::Assistant(body) if !body.calls.is_empty() => {
+            let calls: Vec<&str> = body.calls.iter().map(|call| call.name.as_str()).collect();
+            (Who::Model, format!("calls {}", calls.join(", ")))
+        }
+        Body::Assistant(_) => (Who::Model, "no words".to_owned()),
+        Body::User { .. } => (Who::Person, "no words".to_owned()),
+        Body::Tool(body) => (Who::Tool, body.name.clone()),
+    };
+    left_out(item).or_else(|| Some(LeftOut { who, text: format!("#{} {text}", item.id.0) }))
 }
 
 /// The tools by the ids of their calls.

@@ -24,8 +24,6 @@ const ASKED_TAIL_PART: u64 = 5;
 const CHARS_PER_TOKEN: u64 = 2;
 /// Characters that a piece has at least.
 const LEAST_PIECE: usize = 2_000;
-/// Entries that are shown of those that a summary stands for.
-const SHOWN: usize = 500;
 /// Seconds for a summary when the configuration does not say: a model of this computer reads slowly.
 const PATIENCE: f64 = 600.0;
 /// Tokens of the words around a piece.
@@ -310,7 +308,6 @@ impl Runner {
             return false;
         }
         self.put_summary(summary).await;
-        self.notice(Level::Info, "/compact show, edit and undo are about this summary").await;
         true
     }
 
@@ -348,7 +345,7 @@ impl Runner {
         self.sync().await;
     }
 
-    /// Shows the summary that counts, with the start of what it stands for.
+    /// Shows the summary that counts, with a line for each entry that it stands for.
     async fn read_summary(&mut self, edit: bool) {
         let context = &self.session.context;
         let Some((of, summary)) = context.summary() else {
@@ -362,7 +359,7 @@ impl Runner {
             return self.notice(Level::Info, text).await;
         };
         let covered = context.items().iter().filter(|item| summary.covers(item.id));
-        let left = covered.filter_map(crate::agent::rewind::left_out).take(SHOWN).collect();
+        let left = covered.filter_map(transcript::line).collect();
         let summary = Box::new(summary.clone());
         self.out.send(AgentEvent::SummaryRead { edit, of, summary, left }).await;
     }

@@ -71,7 +71,10 @@ impl Runner {
         for item in context.items().iter().filter(is_sent) {
             let Some(what) = what(item) else { continue };
             let (tokens, sent) = (context.tokens_of(item), context.sent(item));
-            let runtime = newest.filter(|(id, _)| *id == item.id).map_or(0, |(_, runtime)| runtime.min(tokens));
+            // Of what is sent as a line, or not at all, no situation is sent.
+            let is_whole = !matches!(sent, Sent::Kept(Keep::Line | Keep::Out));
+            let runtime = newest.filter(|(id, _)| is_whole && *id == item.id);
+            let runtime = runtime.map_or(0, |(_, runtime)| runtime.min(tokens));
             said += tokens - runtime;
             parts.push(ContextPart {
                 layer: Layer::Session,

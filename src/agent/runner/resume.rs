@@ -22,8 +22,9 @@ impl Runner {
         match self.deps.store.open_session(id, PAGE, quiet).await {
             Ok(opening) => match opening.live_elsewhere {
                 Some(pid) => {
-                    let session = id.clone();
-                    self.out.send(AgentEvent::OpenElsewhere { session, pid }).await;
+                    let (session, row) = (id.clone(), opening.meta.row);
+                    let title = row.title.unwrap_or(row.preview);
+                    self.out.send(AgentEvent::OpenElsewhere { session, title, pid }).await;
                     None
                 }
                 None => Some(opening),

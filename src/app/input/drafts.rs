@@ -16,6 +16,9 @@ const LARGE: usize = 1 << 20;
 /// Drafts kept on the ring.
 const RING: usize = 20;
 
+/// Said when the draft of a session without a prompt stands in a new one.
+const BACK: &str = "your unsent draft in this folder is back";
+
 /// Marks the draft as changed.
 pub fn touch(model: &mut Model) {
     let size: usize = model.tab.composer.pastes.iter().map(|paste| paste.text.len()).sum();
@@ -71,6 +74,10 @@ pub fn loaded(model: &mut Model, session: Option<SessionId>, text: String) {
     if model.tab.composer.area.is_empty() && model.tab.composer.history.at.is_none() {
         composer::restore(model, &text);
         model.tab.composer.pristine = true;
+        if session.is_none() {
+            // Nobody typed it in this session.
+            model.notices.add(model.now, Level::Info, BACK);
+        }
     } else {
         push(model, text);
     }
@@ -157,6 +164,14 @@ mod tests {
         assert_eq!(composer::text(&model.tab.composer), "first");
         previous(&mut model, &mut out);
         assert_eq!(composer::text(&model.tab.composer), "second", "the ring goes round");
+    }
+
+    #[test]
+    fn a_draft_that_comes_back_into_a_new_session_is_told() {
+        let mut model = model();
+        loaded(&mut model, None, "stored".into());
+        assert_eq!(composer::text(&model.tab.composer), "stored");
+        assert!(model.notices.shown.iter().any(|notice| notice.text == BACK), "{:?}", model.notices);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use crate::app::effect::Effect;
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::modal::{PickItem, PickerKind};
-use crate::protocol::{AgentCommand, ContextLayer, ContextOrder, ContextPart, ContextView, ItemId, Keep, Meter, Sent};
+use crate::protocol::{
+    AgentCommand, ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, Level, Meter, Sent,
+};
 use crate::text::format::{count, percent};
 
 /// Opens the list.
@@ -78,30 +80,50 @@ fn item(part: &ContextPart, whole: u64) -> PickItem {
         label: format!("{sign} {}", part.what),
         detail: state.to_owned(),
         hint: format!("≈ {} · {}", count(part.tokens), percent(part.tokens, whole)),
-        value: part.item.map(|id| id.0.to_string()).unwrap_or_default(),
+        value: key(part),
         ..PickItem::default()
     }
 }
 
-/// What Enter would do, below the list.
+/// What a row is found again by.
+fn key(part: &ContextPart) -> String {
+    part.item.map_or_else(|| format!("{} {}", part.layer.word(), part.what), |id| id.0.to_string())
+}
+
+/// What Enter would do, below the list, or why it does nothing.
 pub fn note(model: &mut Model) {
-    let next = chosen(model).map(|part| match next(part.sent) {
-        Some(Keep::Pinned) => "pins it: sent as it is, whatever is compacted",
-        Some(Keep::Line) => "sends one line of it",
-        Some(Keep::Out) => "leaves it out",
-        None => "sends it as usual again",
-    });
     let key = hint::picker(model, Action::Accept);
-    let note = next.map(|next| hint::sentence(&[(key, next)])).unwrap_or_default();
+    let note = chosen(model).map(|part| match (fixed(&part), next(part.sent)) {
+        (Some(why), _) => why.to_owned(),
+        (None, Some(Keep::Pinned)) => hint::sentence(&[(key, "pins it: sent as it is, whatever is compacted")]),
+        (None, Some(Keep::Line)) => hint::sentence(&[(key, "sends one line of it")]),
+        (None, Some(Keep::Out)) => hint::sentence(&[(key, "leaves it out")]),
+        (None, None) => hint::sentence(&[(key, "sends it as usual again")]),
+    });
     if let Some(picker) = pickers::top(model, PickerKind::Context) {
-        picker.footnote = note;
+        picker.footnote = note.unwrap_or_default();
     }
+}
+
+/// Why a part can't be pinned or left out, and what changes it.
+fn fixed(part: &ContextPart) -> Option<&'static str> {
+    if part.item.is_some() {
+        return None;
+    }
+    Some(match part.layer {
+        Layer::Session => "fixed: it stands for what was compacted; /compact edit or undo changes it",
+        Layer::Tools => "fixed: each request has the tools; /toolsets chooses them",
+        Layer::Runtime => "fixed: it is looked up for each prompt",
+        Layer::Identity | Layer::Project | Layer::Skills | Layer::Profile | Layer::Learnings | Layer::Memory => {
+            "fixed: it was read when the session began and is in each request"
+        }
+    })
 }
 
 fn chosen(model: &mut Model) -> Option<ContextPart> {
     let picker = pickers::top(model, PickerKind::Context)?;
-    let id = ItemId(pickers::chosen(picker)?.value.parse().ok()?);
-    model.tab.context.parts.iter().find(|part| part.item == Some(id)).cloned()
+    let value = pickers::chosen(picker)?.value.clone();
+    model.tab.context.parts.iter().find(|part| key(part) == value).cloned()
 }
 
 fn next(sent: Sent) -> Option<Keep> {
@@ -116,7 +138,9 @@ fn next(sent: Sent) -> Option<Keep> {
 /// Enter: the next thing that can be done with the entry, and the list stays.
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(part) = chosen(model) else { return };
-    if let Some(item) = part.item {
+    if let Some(why) = fixed(&part) {
+        model.notices.add(model.now, Level::Info, why);
+    } else if let Some(item) = part.item {
         out.push(Effect::Agent(AgentCommand::Context(ContextOrder::Keep(item, next(part.sent)))));
     }
 }
@@ -128,7 +152,7 @@ mod tests {
     use crate::app::msg::Msg;
     use crate::app::tests::{ready, script};
     use crate::app::update;
-    use crate::protocol::{AgentEvent, Layer};
+    use crate::protocol::{AgentEvent, ItemId};
 
     fn part(item: i64, what: &str, tokens: u64, sent: Sent) -> ContextPart {
         let layer = if item > 0 { Layer::Session } else { Layer::Identity };
@@ -181,6 +205,10 @@ mod tests {
         assert!(script(&mut model, "<ret>").contains(&keep(4, Some(Keep::Pinned))));
         let effects = script(&mut model, "<down><down><ret>");
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Agent(AgentCommand::Context(_)))), "{effects:?}");
+        let why = "fixed: it was read when the session began and is in each request";
+        let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
+        assert_eq!(picker.footnote, why);
+        assert!(model.notices.shown.iter().any(|notice| notice.text == why), "{:?}", model.notices);
         assert!(script(&mut model, "<up><ret>").contains(&keep(2, None)));
         for (sent, then) in [
             (Sent::Shortened, Some(Keep::Pinned)),

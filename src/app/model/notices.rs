@@ -28,6 +28,10 @@ pub enum About {
     Servers,
     /// The self-test of a model.
     SelfTest,
+    /// Tabs of a window that was killed.
+    LostTabs,
+    /// What became of a session in the browser.
+    Kept,
 }
 
 /// One notice.

@@ -44,10 +44,6 @@ fn diff(summary: &SummaryBody, left: &[LeftOut]) -> Vec<Line> {
     for LeftOut { who, text } in left {
         lines.push(line(format!("- {}{text}", who.before()), Role::Removed, Ground::Removed));
     }
-    let more = summary.entries.saturating_sub(left.len() as u64);
-    if more > 0 {
-        lines.push(line(format!("  {more} more"), Role::Dim, Ground::Base));
-    }
     lines
 }
 
@@ -81,7 +77,7 @@ mod tests {
             text,
             from: ItemId(1),
             to,
-            entries: 3,
+            entries: 1,
             before: 9000,
             after: 1000,
             ..SummaryBody::default()
@@ -100,13 +96,12 @@ mod tests {
         let Some(Modal::Text(modal)) = model.tab.modals.last() else { panic!("a text") };
         let lines: Vec<String> = modal.lines.iter().map(Line::text).collect();
         let expected = [
-            "compacted 3 entries · 9,000 → 1,000 tokens · an extract",
+            "compacted 1 entry · 9,000 → 1,000 tokens · an extract",
             "",
             "+ ## Goal",
             "+ all of it",
             "",
             "- you: #1 do it",
-            "  2 more",
         ];
         assert_eq!(lines, expected);
     }

@@ -67,6 +67,7 @@ pub fn opened(model: &mut Model, out: &mut Vec<Effect>, session: SessionInfo, pa
     model.tab.sends_after_stop = false;
     model.tab.session = Some(session.clone());
     items::opened(model, page);
+    tabs::found(model);
     changed(model, out, session);
     if drafts::key(model).is_some() {
         if typed {
@@ -136,10 +137,11 @@ pub fn fork(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// A session that was asked for is open in another process: it can be read, or its copy taken.
-pub fn open_elsewhere(model: &mut Model, id: SessionId, pid: i64) {
+pub fn open_elsewhere(model: &mut Model, id: SessionId, title: &str, pid: i64) {
+    let name = if title.is_empty() { &id.0 } else { title };
     let text = format!(
-        "Session {id} is open in another window (process {pid}). Fork it to go on here with a copy of the \
-         conversation, or read it as it is now."
+        "“{name}” is open in another window (process {pid}). Fork it to go on here with a copy of the conversation, or \
+         read it as it is now."
     );
     let mut confirm = Confirm::new("Open in another window", text, "Fork", ConfirmThen::ForkOf(id.clone()));
     confirm.no = Some(("Read".into(), ConfirmThen::ReadSession(id)));

@@ -9,6 +9,7 @@ use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{composer, drafts};
 use crate::app::lists::pickers;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
+use crate::app::model::notices::About;
 use crate::app::model::tab::{From, KeptTab, Tab, TabId, TabState};
 use crate::app::model::{Model, TurnStatus};
 use crate::app::reading::select;
@@ -363,23 +364,41 @@ pub fn not_opened(model: &mut Model, out: &mut Vec<Effect>) {
 }
 
 /// A window was killed with these open.
-pub fn lost(model: &mut Model, mut kept: Vec<KeptTab>) {
-    // What is open again already is not lost.
+pub fn lost(model: &mut Model, kept: Vec<KeptTab>) {
+    model.lost_tabs = kept;
+    found(model);
+    tell_lost(model);
+}
+
+/// What is open again already is not lost.
+pub fn found(model: &mut Model) {
+    let mut kept = std::mem::take(&mut model.lost_tabs);
+    let before = kept.len();
     kept.retain(|kept| !matches!(kept, KeptTab::Session(id) if model.tabs().any(|tab| tab.of.as_ref() == Some(id))));
+    let fewer = kept.len() < before;
+    model.lost_tabs = kept;
+    if fewer && model.notices.shown.iter().any(|notice| notice.about == About::LostTabs) {
+        model.notices.settled(&About::LostTabs);
+        tell_lost(model);
+    }
+}
+
+fn tell_lost(model: &mut Model) {
+    let kept = &model.lost_tabs;
     if kept.is_empty() {
         return;
     }
     let count = plural(kept.len() as u64, "tab was", "tabs were");
     let keys = model.keymap.keys_for("restore-tabs");
     let how = keys.first().map_or_else(|| "/restore".to_owned(), ToString::to_string);
-    model.lost_tabs = kept;
     let text = format!("{count} open when hermes was killed: {how} opens them again");
-    model.notices.add(model.now, Level::Warning, text);
+    model.notices.about(model.now, Level::Warning, About::LostTabs, text);
 }
 
 /// Opens the tabs of a window that was killed.
 pub fn restore_lost(model: &mut Model, out: &mut Vec<Effect>) {
     let lost = std::mem::take(&mut model.lost_tabs);
+    model.notices.settled(&About::LostTabs);
     if lost.is_empty() {
         return model.notices.add(model.now, Level::Info, "no tabs to open again");
     }

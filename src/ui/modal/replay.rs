@@ -122,17 +122,24 @@ fn terminal(model: &Model, state: &ReplayModal, paint: &mut Paint<'_>, area: Rec
     }
 }
 
-/// Tokens and money so far.
+/// Tokens and money so far, as far as a provider reported them.
 fn meter(state: &ReplayModal, figures: &State) -> Vec<String> {
-    let cost = figures.usage.cost.map_or_else(|| "$?".to_owned(), format::dollars);
     let sum = |count: u64| format::tokens(i64::try_from(count).unwrap_or(i64::MAX));
+    let usage = &figures.usage;
+    let mut lines = Vec::new();
+    if figures.context > 0 {
+        lines.push(format!("{} context", sum(figures.context)));
+    }
     // Sums are known once all that came before is there.
-    let sums = if state.loading {
-        "…".to_owned()
-    } else {
-        format!("{} in · {} out · {cost}", sum(figures.usage.input), sum(figures.usage.output))
-    };
-    vec![format!("{} context", sum(figures.context)), sums]
+    if state.loading {
+        lines.push("…".to_owned());
+    } else if usage.input + usage.output > 0 {
+        let cost = usage.cost.map_or_else(|| "$?".to_owned(), format::dollars);
+        lines.push(format!("{} in · {} out · {cost}", sum(usage.input), sum(usage.output)));
+    } else if lines.is_empty() {
+        lines.push("no tokens reported".to_owned());
+    }
+    lines
 }
 
 fn done(figures: &State) -> usize {

@@ -14,8 +14,20 @@ const AROUND: usize = 4;
 pub fn of(items: &[Item], hit: Option<ItemId>, query: &str) -> (Vec<Line>, Option<usize>) {
     let words = words(query);
     let (mut lines, mut at) = (Vec::new(), None);
+    // A summary that comes back, edited and undone, stands there once.
+    let mut summaries: Vec<&str> = Vec::new();
     for item in items {
         let is_hit = hit == Some(item.id);
+        if let Body::Summary(summary) = &item.body {
+            lines.push(Line {
+                spans: vec![Span::new(format!("⇣ {}", summary.line()), Role::Accent)],
+                ground: Ground::Base,
+            });
+            if summaries.contains(&summary.text.as_str()) {
+                continue;
+            }
+            summaries.push(&summary.text);
+        }
         for line in item_lines(item, is_hit, &words) {
             let (line, marked) = mark(line, &words);
             if is_hit && marked && at.is_none() {
@@ -35,7 +47,7 @@ pub fn with_summary(row: &SessionRow, lines: &mut Vec<Line>, hit: &mut Option<us
         head.push(line(row.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" "), Role::Accent));
     }
     if let Some(summary) = &row.summary {
-        head.extend(paste::harmless(summary).lines().map(|text| line(text.to_owned(), Role::Strong)));
+        head.extend(paste::harmless(summary).replace("**", "").lines().map(|text| line(text.to_owned(), Role::Strong)));
     }
     let items = if row.items > 0 { crate::text::format::plural(row.items, "item", "items") } else { String::new() };
     let facts = [row.cwd.as_str(), row.model.as_str(), items.as_str()];

@@ -9,6 +9,7 @@ use crate::app::model::Model;
 use crate::app::model::modal::{
     Confirm, ConfirmThen, InputModal, InputThen, Modal, PickItem, PickerKind, SessionScope,
 };
+use crate::app::model::notices::About;
 use crate::app::session::tabs;
 use crate::config::keymap::Context;
 use crate::protocol::{AgentCommand, ItemId, Level, Opens, SessionId};
@@ -226,14 +227,14 @@ fn delete(model: &mut Model, out: &mut Vec<Effect>, row: &SessionRow) {
 fn told(model: &mut Model, what: &str, undoes: &str) {
     let key = hint::key_in(model, Context::Sessions, Action::RestoreSession);
     let how = key.map(|key| format!(": {key} {undoes}")).unwrap_or_default();
-    model.notices.add(model.now, Level::Info, format!("{what}{how}"));
+    model.notices.about(model.now, Level::Info, About::Kept, format!("{what}{how}"));
 }
 
 /// What is selected in the trash comes back; elsewhere what went last.
 fn restore(model: &mut Model, out: &mut Vec<Effect>) {
     if let Some(row) = selected(model).filter(|row| row.trashed_at.is_some()) {
         goes(model, out, &SessionId(row.id), SessionChange::Trashed(false), None);
-        return model.notices.add(model.now, Level::Info, "restored from the trash");
+        return model.notices.about(model.now, Level::Info, About::Kept, "restored from the trash");
     }
     match browser(model).and_then(|browser| browser.undo.take()) {
         Some((session, change)) => {
@@ -246,7 +247,7 @@ fn restore(model: &mut Model, out: &mut Vec<Effect>) {
                 | SessionChange::Pinned(_) => "restored from the trash",
             };
             out.push(Effect::Store(StoreJob::ChangeSession { session, change }));
-            model.notices.add(model.now, Level::Info, text);
+            model.notices.about(model.now, Level::Info, About::Kept, text);
         }
         None => model.notices.add(model.now, Level::Info, "nothing to restore: select a session in the trash"),
     }

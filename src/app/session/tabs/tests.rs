@@ -211,7 +211,7 @@ fn a_session_that_cannot_be_opened_leads_back_with_what_was_typed() {
     let tab = model.tab.id;
     update(&mut model, 0, Msg::Bound(tab, "t".into()));
     script(&mut model, "typed meanwhile");
-    tell(&mut model, "t", AgentEvent::OpenElsewhere { session: "t".into(), pid: 7 });
+    tell(&mut model, "t", AgentEvent::OpenElsewhere { session: "t".into(), title: "fix it".into(), pid: 7 });
     tell(&mut model, "t", AgentEvent::NotOpened);
     assert_eq!((shown(&model), model.parked.len()), (Some("s"), 0));
     assert_eq!(composer::text(&model.tab.composer), "a draft");
@@ -262,6 +262,15 @@ fn the_tabs_of_a_killed_window_are_offered_once_and_come_back_behind() {
     assert_eq!((shown(&model), model.tabs().count()), (Some("s"), 3));
     let again = script(&mut model, "<C-x>B");
     assert!(!again.iter().any(|effect| matches!(effect, Effect::Open { .. })), "{again:?}");
+}
+
+#[test]
+fn a_lost_tab_that_is_opened_in_another_way_is_no_longer_offered() {
+    let mut model = first();
+    update(&mut model, 0, Msg::LostTabs(sessions(&["a"])));
+    assert!(model.notices.shown.iter().any(|notice| notice.text.contains("1 tab was open")), "{:?}", model.notices);
+    opens(&mut model, "a");
+    assert!(model.lost_tabs.is_empty() && model.notices.shown.is_empty(), "{:?}", model.notices);
 }
 
 #[test]
