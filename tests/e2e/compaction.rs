@@ -15,7 +15,8 @@ fn a_person_compacts_reads_undoes_and_sees_what_fills_the_window() {
         term.paste(&format!("prompt {n} {}", "many words of it ".repeat(60))).send("\r");
         term.shows("answered", |text| mock.count() > before && !text.contains("to stop"));
     }
-    term.send("/compact the lexer\r").wait("compacted");
+    term.send("/compact the lexer\r").wait("compacted").wait("/compact show, edit, undo");
+    assert_eq!(term.text().matches("/compact show").count(), 1, "what can be done is said once: {}", term.text());
     let asked = mock.requests().last().unwrap()["messages"].to_string();
     assert!(asked.contains("<entries>") && asked.contains("the lexer"), "{asked}");
     term.send("/compact show\r").wait("What the summary stands for");

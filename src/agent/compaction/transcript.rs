@@ -172,6 +172,21 @@ mod tests {
     }
 
     #[test]
+    fn each_entry_has_a_line() {
+        let call = |name: &str| ToolCall { name: name.into(), ..ToolCall::default() };
+        let calls = vec![call("read_file"), call("patch")];
+        let wordless = [
+            Body::Assistant(AssistantBody { calls, ..AssistantBody::default() }),
+            Body::Assistant(AssistantBody::default()),
+        ];
+        let wordless = wordless.into_iter().zip(5..).map(|(body, id)| Item { id: ItemId(id), at: 0, turn: 1, body });
+        let all: Vec<Item> = items().into_iter().chain(wordless).collect();
+        let lines: Vec<String> = all.iter().filter_map(line).map(|line| line.text).collect();
+        assert_eq!(lines.len(), all.len());
+        assert_eq!(lines[4..], ["#5 calls read_file, patch", "#6 no words"]);
+    }
+
+    #[test]
     fn a_small_room_makes_more_pieces_that_all_fit() {
         let several = pieces(&items(), ItemId(1), ItemId(4), 200);
         assert!(

@@ -6,9 +6,7 @@ use crate::app::effect::Effect;
 use crate::app::input::hint;
 use crate::app::model::Model;
 use crate::app::model::modal::{PickItem, PickerKind};
-use crate::protocol::{
-    AgentCommand, ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, Level, Meter, Sent,
-};
+use crate::protocol::{AgentCommand, ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, Meter, Sent};
 use crate::text::format::{count, percent};
 
 /// Opens the list.
@@ -138,9 +136,8 @@ fn next(sent: Sent) -> Option<Keep> {
 /// Enter: the next thing that can be done with the entry, and the list stays.
 pub fn switched(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(part) = chosen(model) else { return };
-    if let Some(why) = fixed(&part) {
-        model.notices.add(model.now, Level::Info, why);
-    } else if let Some(item) = part.item {
+    // Of a fixed one the list says why it is.
+    if let Some(item) = part.item {
         out.push(Effect::Agent(AgentCommand::Context(ContextOrder::Keep(item, next(part.sent)))));
     }
 }
@@ -208,7 +205,6 @@ mod tests {
         let why = "fixed: it was read when the session began and is in each request";
         let Some(Modal::Picker(picker)) = model.tab.modals.last() else { panic!("{:?}", model.tab.modals) };
         assert_eq!(picker.footnote, why);
-        assert!(model.notices.shown.iter().any(|notice| notice.text == why), "{:?}", model.notices);
         assert!(script(&mut model, "<up><ret>").contains(&keep(2, None)));
         for (sent, then) in [
             (Sent::Shortened, Some(Keep::Pinned)),

@@ -123,7 +123,7 @@ fn terminal(model: &Model, state: &ReplayModal, paint: &mut Paint<'_>, area: Rec
 }
 
 /// Tokens and money so far, as far as a provider reported them.
-fn meter(state: &ReplayModal, figures: &State) -> Vec<String> {
+fn meter(loading: bool, figures: &State) -> Vec<String> {
     let sum = |count: u64| format::tokens(i64::try_from(count).unwrap_or(i64::MAX));
     let usage = &figures.usage;
     let mut lines = Vec::new();
@@ -131,7 +131,7 @@ fn meter(state: &ReplayModal, figures: &State) -> Vec<String> {
         lines.push(format!("{} context", sum(figures.context)));
     }
     // Sums are known once all that came before is there.
-    if state.loading {
+    if loading {
         lines.push("…".to_owned());
     } else if usage.input + usage.output > 0 {
         let cost = usage.cost.map_or_else(|| "$?".to_owned(), format::dollars);
@@ -150,7 +150,7 @@ fn done(figures: &State) -> usize {
 fn summary(state: &ReplayModal, figures: &State) -> String {
     let plan = format!("plan {}/{}", done(figures), figures.plan.len());
     let files = plural(figures.files.len() as u64, "file", "files");
-    let mut parts = meter(state, figures);
+    let mut parts = meter(state.loading, figures);
     parts.push(files);
     if !figures.plan.is_empty() {
         parts.push(plan);
@@ -163,7 +163,7 @@ fn aside(state: &ReplayModal, figures: &State, paint: &mut Paint<'_>, area: Rect
     let room = usize::from(area.width);
     let head = |text: String| Line { spans: vec![Span::new(text, Role::Strong)], ..Line::default() };
     let mut lines = vec![head("Figures".to_owned())];
-    lines.extend(meter(state, figures).into_iter().map(|text| Line::plain(text, Role::Dim)));
+    lines.extend(meter(state.loading, figures).into_iter().map(|text| Line::plain(text, Role::Dim)));
     if !figures.plan.is_empty() {
         lines.push(Line::default());
         lines.push(head(format!("Plan {}/{}", done(figures), figures.plan.len())));
@@ -226,5 +226,20 @@ fn line(state: &ReplayModal, paint: &mut Paint<'_>, area: Rect, layout: &mut Lay
         let part = index as i64 * 1000 / (cells.saturating_sub(1).max(1) as i64);
         let target = Rect { x, width: 1, height: 1, ..area };
         layout.targets.push((to_area(target), Hit::ModalRow(state.track.nearest(part))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Usage;
+
+    #[test]
+    fn figures_that_no_provider_reported_are_left_out() {
+        assert_eq!(meter(false, &State::default()), ["no tokens reported"]);
+        assert_eq!(meter(true, &State::default()), ["…"]);
+        let usage = Usage { input: 1200, output: 30, ..Usage::default() };
+        let told = State { usage, context: 1200, ..State::default() };
+        assert_eq!(meter(false, &told), ["1.2K context", "1.2K in · 30 out · $?"]);
     }
 }

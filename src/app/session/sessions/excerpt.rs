@@ -173,6 +173,21 @@ mod tests {
     }
 
     #[test]
+    fn a_summary_has_a_name_and_stands_once() {
+        use crate::protocol::{SummaryBody, SummaryBy};
+        let summary = |by| SummaryBody { text: "## Goal\nthe cart".into(), entries: 4, by, ..SummaryBody::default() };
+        let items: Vec<Item> = [SummaryBy::Extract, SummaryBy::Person, SummaryBy::Undo]
+            .into_iter()
+            .zip(1..)
+            .map(|(by, id)| Item { id: ItemId(id), at: 0, turn: 1, body: Body::Summary(Box::new(summary(by))) })
+            .collect();
+        let lines: Vec<String> = of(&items, None, "").0.iter().map(Line::text).collect();
+        let named = ["⇣ compacted 4 entries · 0 → 0 tokens · an extract", "## Goal", "the cart"];
+        let later = ["⇣ edited the summary of 4 entries", "⇣ undid the last change of the summary · 0 → 0 tokens"];
+        assert_eq!(lines, [&named[..], &later].concat());
+    }
+
+    #[test]
     fn a_hit_is_shown_wherever_it_stands_in_its_item() {
         use crate::protocol::{AssistantBody, ToolBody, ToolCall};
         let long: String =
