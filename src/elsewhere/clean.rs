@@ -34,9 +34,10 @@ pub fn clean(body: &mut Body, secrets: &Secrets) {
         }
         Body::Tool(ToolBody { content, view, .. }) => {
             *content = result(content, secrets);
-            let ToolView { target, summary, diffs, changed, output, approval, edited, .. } = view;
+            let ToolView { target, summary, diffs, changed, children, output, approval, edited, .. } = view;
             let of_files = diffs.iter_mut().chain(changed).flat_map(|diff| [&mut diff.path, &mut diff.unified]);
-            let shown = [target, summary, output, approval, edited].into_iter().chain(of_files);
+            let of_children = children.iter_mut().flat_map(|row| [&mut row.name, &mut row.goal, &mut row.doing]);
+            let shown = [target, summary, output, approval, edited].into_iter().chain(of_files).chain(of_children);
             shown.for_each(|held| *held = result(held, secrets));
         }
         Body::Summary(summary) => {

@@ -40,7 +40,12 @@ impl Parsed {
             id: SessionId(self.session),
             cwd: carried.folder.clone(),
             model: carried.model.clone(),
-            source: if carried.source.is_empty() { SOURCE.to_owned() } else { carried.source.clone() },
+            // A child stands in no list: without its parent nobody would find it.
+            source: if matches!(carried.source.as_str(), "" | "child") {
+                SOURCE.to_owned()
+            } else {
+                carried.source.clone()
+            },
             started_at: if is_ours || carried.started_at != 0 { carried.started_at } else { first },
         };
         let title = carried.title.take();
