@@ -14,7 +14,7 @@ use super::handle::{AgentHandle, AgentRequest};
 use super::spec::{SessionLimits, SessionSpec};
 use crate::config::DelegationConfig;
 use crate::lock::lock;
-use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, SessionId};
+use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, SessionId, Usage};
 use crate::tools::children::{Batch, ChildResult, Children};
 use crate::tools::gate::Gate;
 use futures::future::BoxFuture;
@@ -126,6 +126,18 @@ impl Family {
     /// What the parent answers with, spends and has allowed.
     pub fn parts(&self) -> (&AgentHandle, &Gate, &Purse) {
         (&self.handle, &self.gate, &self.purse)
+    }
+
+    /// What the children used counts as the parent's.
+    pub fn add_to(&self, used: &mut Usage) {
+        for child in lock(&self.kin).iter() {
+            used.input += child.row.used.input;
+            used.output += child.row.used.output;
+            used.cost = match (used.cost, child.row.used.cost) {
+                (Some(own), Some(theirs)) => Some(own + theirs),
+                (own, theirs) => own.or(theirs),
+            };
+        }
     }
 
     /// The parent is like this now.

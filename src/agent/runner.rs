@@ -5,6 +5,7 @@
 mod about;
 mod actions;
 mod agent_requests;
+mod btw;
 mod budget;
 mod calls;
 mod channels;
@@ -511,6 +512,7 @@ impl Runner {
             }
             AgentCommand::Reload => self.reload().await,
             AgentCommand::LookAtPolicy => self.look_at_policy().await,
+            AgentCommand::ByTheWay(question) => self.by_the_way(question).await,
             AgentCommand::Show => self.show().await,
             AgentCommand::Goal(order) => Box::pin(self.goal_order(order)).await,
             AgentCommand::LookAgain => self.gate.stir(),

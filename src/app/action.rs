@@ -166,6 +166,7 @@ actions! {
     Diff "diff" Session "Files changed in this folder" => "diff" [], "";
     TurnDetails "turn-details" Session "What the last turn did: files, commands, checks; go to each" => "turn" [], "";
     Agents "agents" Session "All that works: tabs and their children, what waits for you first" => "agents" ["children"], "";
+    ByTheWay "by-the-way" Session "Ask something beside the turn; nothing of it is kept" => "btw" [], "<question>";
     Goal "goal" Session "What the session works towards by itself: set, pause, resume, clear it" => "goal" [], "[text|pause|resume|clear]";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
@@ -226,7 +227,7 @@ actions! {
     Copy "copy-answer" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
     ReleaseMouse "release-mouse" Reading "Toggle mouse capture" => "mouse" ["scroll"], "";
     TakeOver "take-over" Commands "Take over the shown command; again to return";
-    BackgroundCommand "background-command" Commands "Send the running command to the background" => "bg" ["background"], "";
+    BackgroundCommand "background-command" Commands "Send the running command to the background; with a prompt, start a session there" => "bg" ["background"], "[prompt]";
     KillProcess "kill-process" Commands "Kill the shown command, after confirming";
     ForgetProcess "forget-process" Commands "Remove an exited command from the list";
     Processes "processes" Commands "List processes" => "processes" ["tasks", "ps"], "";

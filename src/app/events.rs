@@ -7,7 +7,7 @@ use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
 use crate::app::lists::{context, local_models};
-use crate::app::session::{compaction, items, queue, rewind, sessions, tabs, turn};
+use crate::app::session::{btw, compaction, items, queue, rewind, sessions, tabs, turn};
 use crate::app::window::sidebar;
 use crate::protocol::{AgentEvent, ToolStart};
 
@@ -50,6 +50,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Resumed(card) => sessions::resumed(model, &card),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
+        AgentEvent::Answered { question, answer } => btw::answered(model, &question, &answer),
         AgentEvent::GoalChanged(goal) => model.tab.sidebar.goal = goal,
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
         AgentEvent::ChangedOutside(files) => sidebar::changed_outside(model, out, files),

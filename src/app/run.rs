@@ -13,7 +13,7 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{agents, backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{budget, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo};
+use crate::app::session::{btw, budget, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
@@ -87,6 +87,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Replay => replay::here(model, out),
         Action::Stats => stats::open(model, out, argument),
         Action::Agents => agents::open(model),
+        Action::ByTheWay => btw::ask(model, out, argument),
         Action::Goal => goal::goal(model, out, argument),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),
@@ -163,6 +164,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Copy => select::copy_answer(model, out, argument),
         Action::ReleaseMouse => mouse::release(model, out),
         Action::TakeOver => taking_over::take_over(model, out),
+        Action::BackgroundCommand if !argument.trim().is_empty() => tabs::behind(model, out, argument.trim()),
         Action::BackgroundCommand => processes::background(model, out),
         Action::KillProcess => processes::ask_kill(model),
         Action::ForgetProcess => processes::forget(model, out),

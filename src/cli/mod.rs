@@ -109,10 +109,10 @@ pub struct ChatArgs {
     #[arg(long, conflicts_with_all = ["continue_", "resume"])]
     pub no_save: bool,
     /// End after this many tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, visible_alias = "max-tokens-total", value_name = "N")]
     pub max_tokens: Option<u64>,
     /// End at this price, in US dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, visible_alias = "max-budget-usd", value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
     /// End after this many seconds, between two steps
     #[arg(long, value_name = "SECONDS")]

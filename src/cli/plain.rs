@@ -349,6 +349,7 @@ impl Talk {
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::GoalChanged(_)
+            | AgentEvent::Answered { .. }
             | AgentEvent::ChangedOutside(_)
             | AgentEvent::UsageChanged(_)
             | AgentEvent::RetryEnded

@@ -225,6 +225,7 @@ impl Report {
             | AgentEvent::RewindAsks { .. }
             | AgentEvent::PlanChanged(_)
             | AgentEvent::GoalChanged(_)
+            | AgentEvent::Answered { .. }
             | AgentEvent::ChangedOutside(_)
             | AgentEvent::PolicyChanged(_)
             | AgentEvent::Waiting { .. }

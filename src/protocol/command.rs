@@ -39,6 +39,8 @@ pub enum AgentCommand {
     SetTitle(String),
     /// Goes back to a prompt; refused while a turn runs.
     Rewind(RewindOrder),
+    /// A question beside the turn: answered without tools, and forgotten.
+    ByTheWay(String),
     /// What the session works towards by itself.
     Goal(GoalOrder),
     /// Takes the last rewind back, while nothing was said since, or the undo of a command.

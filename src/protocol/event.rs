@@ -103,6 +103,11 @@ pub enum AgentEvent {
         files: Vec<String>,
     },
     PlanChanged(Vec<Todo>),
+    /// What the model says to a question beside the turn; nothing of it is kept.
+    Answered {
+        question: String,
+        answer: String,
+    },
     /// What the session works towards by itself; `None`: nothing.
     GoalChanged(Option<Goal>),
     /// Others changed these files, or branch and commits; the model was told.

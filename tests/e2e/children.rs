@@ -153,3 +153,26 @@ fn running(line: &str) -> usize {
     })
     .count()
 }
+
+#[test]
+fn a_question_beside_the_turn_is_answered_and_forgotten_and_a_session_begins_behind() {
+    let slow = Step::Slow("working on it ".repeat(60), std::time::Duration::from_millis(40));
+    let mock = Mock::start(vec![slow, Step::Text("Because of the seed.".into())]);
+    let home = Home::with(&mock, "");
+    let mut term = Term::sized(&home, &[], (120, 36));
+    term.wait("❯");
+    term.send("go\r").wait("working on it");
+    term.send("/btw why so slow\r").wait("By the way").wait("Because of the seed.");
+    term.send("\x1b").gone("By the way");
+    let requests = mock.requests();
+    // The same beginning, so that the provider's cache holds it.
+    assert_eq!(requests[0]["messages"][0], requests[1]["messages"][0]);
+    assert_eq!(requests[0]["tools"], requests[1]["tools"]);
+    assert!(requests[1]["messages"].to_string().contains("why so slow"));
+    mock.push(vec![Step::Text("Done behind.".into())]);
+    term.send("/background look around\r").wait("started in tab 2");
+    until("the second session asks", || mock.count() == 3);
+    let behind = mock.requests()[2]["messages"].to_string();
+    assert!(behind.contains("look around") && !behind.contains("why so slow"), "{behind}");
+    term.send("\x1b[1;3C").wait("Done behind.");
+}

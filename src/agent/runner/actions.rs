@@ -121,7 +121,10 @@ impl Runner {
     /// Gives a fact to the machine and carries out what it orders, and what follows from that.
     pub(super) async fn feed(&mut self, input: Input) {
         let (opened, before) = self.opened.get_or_insert_with(|| (Instant::now(), *self.session.used()));
-        let used = self.session.used().since(before);
+        let mut used = self.session.used().since(before);
+        if let Some(family) = &self.family {
+            family.add_to(&mut used);
+        }
         self.turn.set_spent(self.spec.limits.reached(&used, opened.elapsed()));
         let mut actions: VecDeque<Action> = self.turn.on(input).into();
         while let Some(action) = actions.pop_front() {

@@ -58,7 +58,11 @@ impl Runner {
     pub(super) fn children_learn(&self) {
         let Some(family) = &self.family else { return };
         let (spent, since) = match &self.opened {
-            Some((opened, before)) => (self.session.used().since(before), opened.elapsed()),
+            Some((opened, before)) => {
+                let mut spent = self.session.used().since(before);
+                family.add_to(&mut spent);
+                (spent, opened.elapsed())
+            }
             None => Default::default(),
         };
         let limits = &self.spec.limits;

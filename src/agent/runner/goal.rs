@@ -139,15 +139,7 @@ impl Runner {
 
     /// The judge has spoken.
     pub(super) async fn goal_judged(&mut self, verdict: Verdict, spent: Option<Spent>) {
-        if let Some(spent) = spent {
-            self.session.pay(spent.usage);
-            if let Err(error) = self.deps.store.spent(&self.session.id, spent).await {
-                tracing::debug!("what a judge used was not saved: {error}");
-            }
-            let meter = self.session.meter();
-            self.out.send(AgentEvent::UsageChanged(meter)).await;
-            self.show_budget().await;
-        }
+        self.paid_aside(spent).await;
         self.judging.take();
         let Some(mut goal) = self.goal.clone().filter(|goal| goal.state == GoalState::Working) else { return };
         // Somebody began another turn meanwhile: that is judged.

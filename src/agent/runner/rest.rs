@@ -28,6 +28,12 @@ pub(super) enum Aside {
     Resumed(Box<ResumeCard>),
     /// What a judge of the goal said, and what that cost.
     Judged(Verdict, Option<Spent>),
+    /// What the model says to a question beside the turn.
+    Answered {
+        question: String,
+        answer: String,
+        spent: Option<Spent>,
+    },
 }
 
 impl Runner {
@@ -105,6 +111,7 @@ impl Runner {
                 self.out.send(AgentEvent::UsageChanged(meter)).await;
                 self.show_budget().await;
             }
+            Aside::Answered { question, answer, spent } => self.answered_aside(question, answer, spent).await,
             Aside::Judged(verdict, spent) => Box::pin(self.goal_judged(verdict, spent)).await,
             // Whoever has said something already needs no card.
             Aside::Resumed(_) if self.turn.is_running() => {}

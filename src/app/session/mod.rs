@@ -1,5 +1,6 @@
 //! One session on the screen, and several in tabs: the turn, what waits, its items, going back, switching.
 
+pub mod btw;
 pub mod budget;
 pub mod checkout;
 pub mod compaction;

@@ -17,8 +17,10 @@ use crate::app::terminal::processes;
 use crate::app::window::sidebar;
 use crate::exec::ProcessCommand;
 use crate::protocol::{Level, Opens, SessionId};
+use crate::store::QueuedPrompt;
 use crate::text::format::plural;
 use routing::address;
+use std::sync::Arc;
 
 /// Where a key leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,20 @@ fn begin_in(model: &mut Model, out: &mut Vec<Effect>, opens: Opens, replaces: bo
     model.parked.insert(at, tab);
     show(model, out, id);
     out.push(Effect::Open { tab: id, opens, cwd, model: chosen, parent });
+}
+
+/// A session that begins with a prompt, in a tab behind the one in view.
+pub fn behind(model: &mut Model, out: &mut Vec<Effect>, prompt: &str) {
+    let mut tab = fresh(model, sessions::cwd(model).to_owned());
+    tab.opening = true;
+    tab.queue.prompts.push(Arc::new(QueuedPrompt { text: prompt.to_owned(), images: Vec::new() }));
+    let (id, cwd) = (tab.id, tab.cwd.clone());
+    let chosen = model.tab.session.as_ref().map(|session| session.model.clone()).filter(|model| !model.is_empty());
+    let parent = model.tab.of.clone();
+    model.parked.push(tab);
+    out.push(Effect::Open { tab: id, opens: Opens::New, cwd, model: chosen, parent });
+    let at = model.parked.len() + 1;
+    model.notices.add(model.now, Level::Info, format!("started in tab {at}; it asks and answers there"));
 }
 
 /// A tab that nothing has happened in, with the prompts of this window to look back at.
