@@ -59,6 +59,7 @@ fn three_children_work_at_once_and_one_asks_in_the_inbox_of_its_parent() {
     term.wait("✓ child 1 look at the file").wait("completed").wait("● child 2 wait for the signal");
     term.wait("⚠ child 3 remove the folder").wait("needs an answer");
     assert!(victim.exists());
+    term.gone("keys are ignored for a moment");
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("✓ child 3");
     assert!(!victim.exists());
@@ -67,7 +68,7 @@ fn three_children_work_at_once_and_one_asks_in_the_inbox_of_its_parent() {
     // What the model got: a summary of each, in the order of the tasks, that starts with its status.
     term.send("/agents\r").wait("Agents").wait("child 2: wait for the signal");
     term.send("look at").send("\r").gone("Agents").wait("Done. It holds a seed.");
-    term.send("\x1b[1;3D").quit();
+    term.send("\x1b[5;5~").quit();
     let shown = out(&home.run(&["sessions", "list"]));
     assert!(shown.contains("fan out") && !shown.contains("look at the file"), "{shown}");
     let found = out(&home.run(&["sessions", "search", "seed on:child"]));
@@ -174,5 +175,5 @@ fn a_question_beside_the_turn_is_answered_and_forgotten_and_a_session_begins_beh
     until("the second session asks", || mock.count() == 3);
     let behind = mock.requests()[2]["messages"].to_string();
     assert!(behind.contains("look around") && !behind.contains("why so slow"), "{behind}");
-    term.send("\x1b[1;3C").wait("Done behind.");
+    term.send("\x1b[6;5~").wait("Done behind.");
 }

@@ -18,7 +18,7 @@ fn a_goal_goes_on_until_a_model_says_it_is_met() {
     ]);
     let home = Home::with(&mock, "");
     let mut term = Term::sized(&home, &[], (120, 36));
-    term.wait("❯");
+    term.wait("What shall we work on?");
     term.send("/goal write both halves\r").wait("Both halves are done.").wait("goal met: both halves are there");
     term.wait("✓ write both halves").wait("met · 2 turns");
     let requests = mock.requests();
@@ -36,7 +36,7 @@ fn commands_decide_where_a_goal_names_them_and_nothing_goes_on_after_a_restart()
     let mock = Mock::start(vec![Step::Text("I think it is done.".into()), slow]);
     let home = Home::with(&mock, "approvals: {mode: yolo}\n");
     let mut term = Term::sized(&home, &[], (120, 36));
-    term.wait("❯");
+    term.wait("What shall we work on?");
     // Two lines: a paste keeps them in one prompt.
     term.paste("/goal make the file\ncheck: test -e made.txt").send("\r");
     term.wait("goal not met yet").wait("exited with 1");

@@ -1,6 +1,7 @@
 //! `/btw`: a question beside the turn, whose answer is shown and forgotten.
 
 use crate::app::effect::Effect;
+use crate::app::input::composer;
 use crate::app::model::Model;
 use crate::app::run;
 use crate::protocol::{AgentCommand, Level};
@@ -15,6 +16,9 @@ pub fn ask(model: &mut Model, out: &mut Vec<Effect>, question: &str) {
     if model.tab.session.is_some() {
         model.notices.add(model.now, Level::Info, "asked beside the turn; the answer comes here");
         out.push(Effect::Agent(AgentCommand::ByTheWay(question.to_owned())));
+    } else {
+        composer::set_text(model, &format!("/btw {question}"));
+        model.notices.add(model.now, Level::Info, "the session is still starting; send it again in a moment");
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/goal`: what the session works towards by itself.
 
 use crate::app::effect::Effect;
+use crate::app::input::composer;
 use crate::app::model::Model;
 use crate::protocol::{AgentCommand, Goal, GoalOrder, Level};
 
@@ -15,6 +16,9 @@ pub fn goal(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     };
     if model.tab.session.is_some() {
         out.push(Effect::Agent(AgentCommand::Goal(order)));
+    } else {
+        composer::set_text(model, &format!("/goal {argument}"));
+        model.notices.add(model.now, Level::Info, "the session is still starting; send it again in a moment");
     }
 }
 
