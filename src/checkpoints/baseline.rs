@@ -1,12 +1,13 @@
 //! The first look at a workspace: everything that is in it, with its bytes. Runs on a thread of its own.
 
+use super::base::Base;
 use super::entry::{Content, Entry, Keeper};
 use super::known;
 use super::state::{MOST_IGNORED, Phase, names};
 use super::watch::Watch;
 use super::workspace::Workspace;
 use crate::lock::lock;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Weak;
 
@@ -44,9 +45,17 @@ pub(super) fn take(workspace: &Weak<Workspace>) {
         }
     }
     let Some(workspace) = workspace.upgrade() else { return };
+    let (tree, left_out) = {
+        let mut state = lock(&workspace.state);
+        state.touched = Some(BTreeSet::new());
+        (state.tree.clone(), state.left_out.clone())
+    };
+    let base = Base::write(&file, &tree, &left_out);
+    if let Err(error) = &base {
+        tracing::warn!(%error, "the next baseline will read everything again");
+    }
+    lock(&workspace.state).base = base.ok();
     workspace.settle(Phase::Ready);
-    let tree = lock(&workspace.state).tree.clone();
-    known::write(&file, &tree);
 }
 
 struct Pass {

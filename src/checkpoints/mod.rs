@@ -4,12 +4,14 @@
 //! A workspace is looked at once, in the background (`baseline`): bytes are kept by hash, among those that file tools keep.
 //! From then on a watch (`watch`) says what to look at again, and around a command only that is looked at (`workspace`).
 
+mod base;
 mod baseline;
 mod entry;
 mod known;
 mod leave_out;
 mod named;
 mod outside;
+mod owed;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ mod workspace;
 pub use named::{NO_SESSION, Named, NamedError, Shelf};
 pub use outside::{Fate, Heard, Listener, Strange};
 pub use state::{FoundChange, Recorded};
+pub use owed::Owed;
 pub use workspace::{Mark, Settings, Workspace};
 
 use crate::config::Paths;
@@ -32,6 +35,11 @@ pub fn known_hashes(paths: &Paths, without: &[Named]) -> BTreeSet<String> {
     let mut known = Shelf::new(&paths.home).hashes(without);
     known.extend(known::hashes(&paths.trees()));
     known
+}
+
+/// Deletes what programs that were killed left of working folders as they were, but for what these commands began from.
+pub fn sweep_bases(paths: &Paths, needed: &[String]) {
+    base::sweep(&paths.trees(), needed);
 }
 
 /// The workspaces that sessions work in: one for each folder, as long as a session holds it. A folder has one state, whoever

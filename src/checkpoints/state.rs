@@ -1,5 +1,6 @@
 //! The state of a workspace: everything in it as it was last seen, and what was found changed while commands ran.
 
+use super::base::Base;
 use super::entry::{Content, Entry, Keeper};
 use super::leave_out::LeaveOut;
 use super::outside::Hearing;
@@ -52,27 +53,27 @@ pub(super) enum Phase {
 
 /// What was at a path when a command first touched it.
 #[derive(Clone, Debug)]
-enum Before {
+pub(super) enum Before {
     Nothing,
     Entry(Entry),
     /// The baseline had not come to it.
     Unknown,
 }
 
-struct Found {
-    before: Before,
-    after: Option<Entry>,
-    at: i64,
+pub(super) struct Found {
+    pub before: Before,
+    pub after: Option<Entry>,
+    pub at: i64,
 }
 
 /// A command that runs.
 pub(super) struct Open {
     /// How many had begun, itself included.
-    began: u32,
+    pub began: u32,
     /// The listener whose command it is.
     pub by: Option<u32>,
-    found: BTreeMap<PathBuf, Found>,
-    gaps: BTreeSet<String>,
+    pub found: BTreeMap<PathBuf, Found>,
+    pub gaps: BTreeSet<String>,
 }
 
 /// Paths that something changed which is no command, for this listener.
@@ -108,6 +109,12 @@ pub(super) struct State {
     pub told: usize,
     /// Files and folders that git ignores and that are looked at all the same.
     pub ignored: usize,
+    /// The folder as it is, in a file.
+    pub base: Option<Base>,
+    /// What became another one since the file was written, as far as it is not in it.
+    pub touched: Option<BTreeSet<PathBuf>>,
+    /// Commands of programs that were killed, whose changes are yet to be found: no other one begins before.
+    pub owed: usize,
     dirty: BTreeSet<PathBuf>,
     lost: bool,
 }
@@ -130,6 +137,9 @@ impl State {
             left_out: BTreeSet::new(),
             told: 0,
             ignored: 0,
+            base: None,
+            touched: None,
+            owed: 0,
             dirty: BTreeSet::new(),
             lost: false,
         }
@@ -145,6 +155,26 @@ impl State {
         let open = Open { began: self.begun, by, found: BTreeMap::new(), gaps };
         self.open.insert(self.begun, open);
         self.begun
+    }
+
+    /// What stands for the folder as it is now, when the program is killed; `None`: nothing.
+    pub(super) fn standing(&mut self) -> Option<String> {
+        let base = self.base.as_mut()?;
+        let touched = self.touched.replace(BTreeSet::new()).unwrap_or_default();
+        match base.add(&touched, &self.tree, &self.left_out) {
+            Ok(word) => Some(word),
+            Err(error) => {
+                tracing::warn!(%error, "what a command changes will not be known when the program is killed");
+                (self.base, self.touched) = (None, None);
+                None
+            }
+        }
+    }
+
+    fn touch(&mut self, path: &Path) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(path.to_owned());
+        }
     }
 
     /// A command ended: what was found changed since it began.
@@ -254,6 +284,7 @@ impl State {
             self.changed(path, known, Some(&now), ours);
         }
         self.tree.insert(path.to_owned(), now);
+        self.touch(path);
         if is_new_folder {
             self.watch_folder(path);
             if let Phase::Looking(_) = self.phase {
@@ -276,6 +307,7 @@ impl State {
 
     fn leave_out(&mut self, path: &Path) {
         self.left_out.insert(path.to_owned());
+        self.touch(path);
         let gap = format!("{} is left out: what programs make there is not saved", path.display());
         self.gap(&gap);
     }
@@ -285,6 +317,7 @@ impl State {
         let below = self.left_out.range(path.to_owned()..).take_while(|below| below.starts_with(path));
         for gone in below.cloned().collect::<Vec<_>>() {
             self.left_out.remove(&gone);
+            self.touch(&gone);
             self.gap(&format!("{} was removed: it is left out, and was not saved", gone.display()));
         }
     }
@@ -309,6 +342,7 @@ impl State {
             self.gone_below(path, ours);
         }
         let known = self.tree.remove(path);
+        self.touch(path);
         // Without an entry it was never seen: made and gone again, or not yet come to.
         if known.is_some() || !self.is_known_absent(path) {
             self.changed(path, known, None, ours);
@@ -324,6 +358,7 @@ impl State {
             below.skip_while(|path| *path == folder).take_while(|path| path.starts_with(folder)).cloned().collect();
         for path in below {
             let known = self.tree.remove(&path);
+            self.touch(&path);
             self.changed(&path, known, None, ours);
         }
     }
@@ -372,7 +407,7 @@ pub(super) fn names(folder: &Path) -> Vec<std::ffi::OsString> {
 }
 
 impl Open {
-    fn recorded(self, root: &Path) -> Recorded {
+    pub(super) fn recorded(self, root: &Path) -> Recorded {
         let mut gaps: Vec<String> = self.gaps.into_iter().collect();
         let mut changes = Vec::new();
         let mut late = 0;

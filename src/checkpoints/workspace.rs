@@ -47,14 +47,15 @@ pub struct Workspace {
     pub(super) settings: Settings,
     pub(super) rules: Mutex<LeaveOut>,
     pub(super) state: Mutex<State>,
-    /// The baseline is ready, or there is none.
-    settled: Condvar,
+    /// The baseline is ready, or there is none; or nobody owes changes any more.
+    pub(super) settled: Condvar,
 }
 
 /// A command that runs. Dropped without [`Workspace::end`], it was not recorded.
 pub struct Mark {
     workspace: Arc<Workspace>,
     number: u32,
+    base: Option<String>,
 }
 
 impl Drop for Mark {
@@ -64,6 +65,11 @@ impl Drop for Mark {
 }
 
 impl Mark {
+    /// What stands for the folder as it was before, for [`super::Owed::changes`] when the program is killed; `None`: nothing.
+    pub fn base(&self) -> Option<String> {
+        self.base.clone()
+    }
+
     /// The command has ended: what changed since it began.
     pub fn end(self) -> Recorded {
         let mut state = lock(&self.workspace.state);
@@ -128,18 +134,23 @@ impl Workspace {
         self.settled.notify_all();
     }
 
-    /// Waits until the baseline is ready, at most this long. `false`: it is not.
+    /// Waits until the baseline is ready and no changes are owed, at most this long. `false`: it is not.
     ///
     /// # Errors
     /// Why there is none.
     pub fn ready(&self, most: Duration) -> Result<bool, String> {
+        self.wait(most, 0)
+    }
+
+    /// The same while so many owe changes.
+    pub(super) fn wait(&self, most: Duration, owed: usize) -> Result<bool, String> {
         let until = Instant::now() + most;
         let mut state = lock(&self.state);
         loop {
             match &state.phase {
-                Phase::Ready => return Ok(true),
+                Phase::Ready if state.owed <= owed => return Ok(true),
                 Phase::Off(why) => return Err(why.clone()),
-                Phase::NotBegun | Phase::Looking(_) => {}
+                Phase::Ready | Phase::NotBegun | Phase::Looking(_) => {}
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -172,7 +183,8 @@ impl Workspace {
             return Err(why.clone());
         }
         state.catch_up(&self.rules, Own::default());
-        Ok(Mark { number: state.begin(by), workspace: Arc::clone(self) })
+        let base = state.standing();
+        Ok(Mark { number: state.begin(by), base, workspace: Arc::clone(self) })
     }
 
     /// These files are about to be changed by something that is no command, and that keeps what they were: what was touched

@@ -42,6 +42,8 @@ pub enum File {
     Kept,
     /// `checkpoints/SESSION/NAME.json` of the home: a named checkpoint.
     Checkpoint,
+    /// `cache/trees/NAME.run` of the home: a working folder as it was before a command that ran.
+    Tree,
     /// `recordings/SESSION/NAME.rec` of the home: what a terminal showed.
     Recording,
     /// `cache/spill/NAME`, or that in a folder or two there, of the home: output that was too long for memory or a result.
@@ -205,6 +207,7 @@ impl File {
             (Self::Backup, ["backups", name]) => name.contains("-schema-") && name.ends_with(".db"),
             (Self::Kept, ["history", name]) => name.starts_with(".new-") || name.len() == 64 && hex(name),
             (Self::Checkpoint, ["checkpoints", _, name]) => name.ends_with(".json"),
+            (Self::Tree, ["cache", "trees", name]) => name.ends_with(".run"),
             (Self::Recording, ["recordings", _, name]) => name.ends_with(".rec"),
             (Self::Spill, ["cache", "spill", _] | ["cache", "spill", _, _] | ["cache", "spill", _, _, _]) => true,
             (Self::Asked, ["cache", name]) => name.ends_with(".asked"),

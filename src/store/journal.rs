@@ -6,6 +6,7 @@
 
 pub(super) mod lines;
 pub(super) mod marker;
+pub(super) mod paths;
 pub(super) mod pending;
 mod record;
 mod spare;

@@ -59,7 +59,7 @@ impl FileState {
 }
 
 /// A change that a tool made, or was about to make, to one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     pub turn: u32,
     /// Milliseconds since the epoch.
@@ -69,6 +69,7 @@ pub struct FileChange {
     /// The other machine that the file is on, by a name that no other one has; empty: this one.
     pub place: String,
     /// Absolute, without links.
+    #[serde(with = "journal::paths")]
     pub path: PathBuf,
     pub before: FileState,
     /// Bytes before.

@@ -12,6 +12,7 @@ pub mod history;
 pub mod masks;
 pub mod restore;
 pub mod restore_target;
+pub mod settle;
 pub mod syntax;
 pub mod text;
 pub mod write;

@@ -5,9 +5,11 @@ use super::session::{PAGE, Session};
 use crate::agent::context::Context;
 use crate::agent::spec::Opens;
 use crate::llm::Effort;
+use crate::lock::lock;
 use crate::policy::taint::Untrusted;
 use crate::protocol::{AgentEvent, Body, ItemId, Level, Origin, Rewound, SessionId, Todo};
 use crate::store::Opening;
+use crate::tools::file::settle::settle;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -137,6 +139,7 @@ impl Runner {
         session.spent(opening.meta.usage);
         session.context = Context::new(items);
         self.session = session;
+        self.settle_commands().await;
         if self.session.choice.is_none() && !opening.meta.row.model.is_empty() {
             self.session.choice = Some(opening.meta.row.model);
             if self.session.provider(&self.deps.models, 0).is_err() {
@@ -158,6 +161,23 @@ impl Runner {
         self.opened(page).await;
         self.resume_budget(budget).await;
         self.restore_goal(goal).await;
+    }
+
+    /// Commands that ran when their program was killed: what they changed is found before another one begins.
+    async fn settle_commands(&mut self) {
+        let id = self.session.id.clone();
+        match self.deps.store.running_commands(&id).await {
+            Ok(commands) if commands.is_empty() => {}
+            Ok(commands) => {
+                let base = commands.iter().find_map(|command| command.base.as_deref());
+                let ours = Arc::clone(&self.session.workspace);
+                // The session may be opened from another folder than the one that it works in.
+                let is_ours = base.is_none_or(|base| ours.is_before(base));
+                let workspace = if is_ours { ours } else { self.deps.workspace(&lock(&self.session.cwd)) };
+                tokio::spawn(settle(self.deps.store.clone(), id, commands, workspace.owe()));
+            }
+            Err(error) => tracing::warn!("what commands changed before a kill is not known yet: {error}"),
+        }
     }
 
     async fn restore_facts(&mut self, mut values: BTreeMap<String, serde_json::Value>, named: bool) {

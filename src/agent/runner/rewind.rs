@@ -3,7 +3,7 @@
 use super::Runner;
 use super::session::PAGE;
 use crate::agent::rewind;
-use crate::checkpoints::Shelf;
+use crate::checkpoints::{Shelf, sweep_bases};
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Body, Item, ItemId, Level, RewindOrder, Rewound, Theirs};
 use crate::store::{Blobs, Rewind};
@@ -261,6 +261,12 @@ impl Runner {
                 }
             });
         }
+        let (store, paths) = (self.deps.store.clone(), self.deps.paths.clone());
+        tokio::spawn(async move {
+            if let Ok(needed) = store.bases().await {
+                tokio::task::spawn_blocking(move || sweep_bases(&paths, &needed));
+            }
+        });
         tokio::task::spawn_blocking(move || {
             shelf.hold(&blobs);
             if let Err(error) = blobs.sweep(most) {

@@ -65,6 +65,7 @@ fn files_go_only_from_where_we_put_them() {
         (File::Checkpoint, "checkpoints/20260101_120000_abcdef/before.json".to_owned()),
         (File::Recording, "recordings/20260101_120000_abcdef/1700000000000-proc_1.00000.rec".to_owned()),
         (File::Asked, "cache/openai.asked".to_owned()),
+        (File::Tree, "cache/trees/0123456789abcdef.01234567.run".to_owned()),
         (File::Window, "run/17.tabs".to_owned()),
         (File::Window, "run/17.lock".to_owned()),
         (File::LogIndex, "state.db-shm".to_owned()),

@@ -1,7 +1,7 @@
 //! Items that the journal has and the database is yet to take. They keep for a moment, so that many go in one transaction: a
 //! page of the database is then written once and not once an item.
 
-use super::{of_items, take_in};
+use super::{Record, of_items, take_in};
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::store::db::Db;
 use crate::store::error::{StoreError, is_busy};
@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Default)]
 pub(in crate::store) struct Pending {
     items: Vec<(SessionId, Item)>,
-    /// Commands with what they changed that were refused; no journal has them.
-    commands: Vec<(SessionId, Command, Vec<FileChange>)>,
+    /// Commands that began; with what they changed: that ended, and were refused.
+    commands: Vec<(SessionId, Command, Option<Vec<FileChange>>)>,
     bytes: usize,
     due: Option<Instant>,
     /// The database does not take them since then.
@@ -126,16 +126,50 @@ fn at_once(db: &mut Db, session: &SessionId, items: &[Item]) -> Result<Vec<ItemI
     }
 }
 
-/// Keeps a command that the database refused until it takes something again. `false`: there is no room for it, or nothing
-/// is saved anyway.
-pub(in crate::store) fn later(db: &mut Db, session: &SessionId, command: &Command, changes: &[FileChange]) -> bool {
-    let pending = &mut db.pending;
-    if db.in_memory || pending.commands.len() >= COMMANDS {
-        return false;
+/// Writes down that a command begins: the journal has it when this returns, and the database a moment later; or the
+/// database at once, when the journal can't be written.
+pub(in crate::store) fn begin(db: &mut Db, session: &SessionId, command: Command) -> Result<(), StoreError> {
+    if !db.in_memory && db.pending.commands.len() < COMMANDS {
+        let record = Record::Command { command: command.clone(), changes: None };
+        match super::append(db, session, &[record]) {
+            Ok(()) => {
+                keep(db, session, command, None);
+                return Ok(());
+            }
+            Err(error) => db.shared.set_journal_trouble(Some(error.to_string())),
+        }
     }
-    pending.commands.push((session.clone(), command.clone(), changes.to_vec()));
+    sessions::change(db, "save the file history", session, |tx, key| commands::begin(tx, key, &command))
+}
+
+/// Writes down that a command has ended. What the database refuses is kept until it takes something again, and the journal
+/// has it meanwhile; an error when there is no room for it, or nothing is saved anyway.
+pub(in crate::store) fn end(
+    db: &mut Db,
+    session: &SessionId,
+    command: Command,
+    changes: Vec<FileChange>,
+) -> Result<(), StoreError> {
+    let work = |tx: &Transaction<'_>, key| commands::end(tx, key, &command, &changes);
+    match sessions::change(db, "save the file history", session, work) {
+        Ok(()) => {
+            db.pending.commands.retain(|(of, began, _)| of != session || !began.is(&command));
+            Ok(())
+        }
+        Err(error) if db.in_memory || db.pending.commands.len() >= COMMANDS => Err(error),
+        Err(_) => {
+            let record = Record::Command { command: command.clone(), changes: Some(changes.clone()) };
+            super::follow(db, session, &[record]);
+            keep(db, session, command, Some(changes));
+            Ok(())
+        }
+    }
+}
+
+fn keep(db: &mut Db, session: &SessionId, command: Command, changes: Option<Vec<FileChange>>) {
+    let pending = &mut db.pending;
+    pending.commands.push((session.clone(), command, changes));
     pending.due.get_or_insert_with(|| Instant::now() + AFTER);
-    true
 }
 
 fn refused(db: &Db, why: &str) {
@@ -222,7 +256,10 @@ pub(in crate::store) fn flush(db: &mut Db) -> bool {
         put(tx, &waiting)?;
         // A session that is gone needs no undo.
         commands.iter().try_for_each(|(session, command, changes)| match sessions::key(tx, session)? {
-            Some(key) => commands::insert(tx, key, command, changes),
+            Some(key) => match changes {
+                Some(changes) => commands::end(tx, key, command, changes),
+                None => commands::begin(tx, key, command),
+            },
             None => Ok(()),
         })
     };

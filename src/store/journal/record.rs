@@ -2,6 +2,7 @@
 //! torn or has a flipped byte is skipped: the next one is found by its mark and its checksum.
 
 use crate::protocol::{Item, ItemId};
+use crate::store::{Command, FileChange};
 use flate2::{Compress, Compression, Crc, FlushCompress, read::DeflateDecoder};
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
@@ -47,6 +48,12 @@ pub(in crate::store) enum Record {
     Fact {
         name: String,
         value: serde_json::Value,
+    },
+    /// A command began; with changes: it ended, and the database did not take that.
+    Command {
+        command: Command,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changes: Option<Vec<FileChange>>,
     },
 }
 

@@ -5,7 +5,7 @@ use super::{ENDING, FOLDER, Head, lines, marker};
 use crate::protocol::{Item, ItemId, SessionId};
 use crate::store::db::Db;
 use crate::store::error::StoreError;
-use crate::store::{NewSession, items, sessions};
+use crate::store::{NewSession, commands, items, sessions};
 use rusqlite::{OptionalExtension, Transaction};
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -201,6 +201,7 @@ pub(super) fn place_all(tx: &Transaction<'_>, session: &SessionId, records: Vec<
             }
             Record::Redo { number } => put_back(tx, key, number)?,
             Record::Fact { name, value } => drop(facts.insert(name, value)),
+            Record::Command { command, changes } => commands::take_in(tx, key, command, changes, is_new)?,
         }
     }
     // A session that is there has its own.

@@ -57,7 +57,12 @@ pub(super) fn marks(keys: &mut Keys<'_>, has: impl Fn(&str) -> bool, moved: &mut
             let same = (session, &rest[1], &rest[2], &rest[3]);
             let known = rusqlite::OptionalExtension::optional(tx.query_row(sql, same, |row| row.get(0)))?;
             rest.insert(0, Value::Integer(session));
-            let columns = ["session", "turn", "at", "call", "line", "gaps"];
+            rest.push(match value(row, "running")? {
+                Value::Integer(running) => Value::Integer(running),
+                _ => Value::Integer(0),
+            });
+            rest.push(value(row, "base")?);
+            let columns = ["session", "turn", "at", "call", "line", "gaps", "running", "base"];
             let new = known.map_or_else(|| put(tx, "commands", &columns, key, rest), Ok)?;
             moved.commands.insert(key, new);
             Ok(())

@@ -12,6 +12,10 @@ fn of(home: &Path, session: &str) -> Vec<String> {
         Record::Rewind { first, last, .. } => format!("rewind {} to {}", first.0, last.0),
         Record::Redo { .. } => "redo".to_owned(),
         Record::Fact { name, value } => format!("fact {name} {value}"),
+        Record::Command { command, changes } => match changes {
+            Some(changes) => format!("ended {}: {}", command.line, changes.len()),
+            None => format!("began {}", command.line),
+        },
     };
     records(home, &id(session)).into_iter().map(word).collect()
 }

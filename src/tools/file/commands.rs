@@ -1,8 +1,9 @@
-//! What commands change: told by the workspace around each, and written down when it has ended.
+//! What commands change: told by the workspace around each, and written down when it has ended. That one begins is written
+//! down before it does: a program that is killed leaves word of it (`settle`).
 
 use super::diff::file_diff;
 use super::history::FileHistory;
-use crate::checkpoints::{Mark, Recorded};
+use crate::checkpoints::{FoundChange, Mark, Recorded};
 use crate::lock::lock;
 use crate::policy::redact::RedactKind;
 use crate::protocol::FileDiff;
@@ -63,19 +64,23 @@ impl CommandRecorder {
         }
     }
 
-    /// A command is about to start. `place`: the other machine that it runs on. `None`: there is no session to go back in.
+    /// A command is about to start: this is in the store when it is returned. `place`: the other machine that it runs on. `None`: there is no session to go back in.
     pub async fn begin(ctx: &ToolCtx, line: &str, cwd: &Path, place: Option<String>) -> Option<Self> {
         let history = ctx.history.clone()?;
         let mut command = Command {
             turn: history.turn,
             at: chrono::Utc::now().timestamp_millis(),
             call: ctx.call_id.clone(),
-            line: line.to_owned(),
+            // With masks that name themselves, as in the conversation.
+            line: match &history.secrets {
+                Some(secrets) => secrets.mask(line, RedactKind::FileRead).into_owned(),
+                None => line.to_owned(),
+            },
             ..Command::default()
         };
         if let Some(place) = place {
             command.gaps.push(format!("what it changed on {place}: only file tools are recorded there"));
-            return Some(Self { history, command, mark: None });
+            return Some(Self { history, command, mark: None }.begun().await);
         }
         let (workspace, cwd, by) = (Arc::clone(&history.workspace), cwd.to_owned(), history.listener);
         let begin = move || {
@@ -102,36 +107,26 @@ impl CommandRecorder {
                 None
             }
         };
-        Some(Self { history, command, mark })
+        command.base = mark.as_ref().and_then(Mark::base);
+        Some(Self { history, command, mark }.begun().await)
+    }
+
+    async fn begun(self) -> Self {
+        if let Err(error) = self.history.store.begin_command(&self.history.session, self.command.clone()).await {
+            tracing::warn!("what a command changes will not be known when the program is killed: {error}");
+        }
+        self
     }
 
     /// It has ended: what it changed is written down. Returns the files, with the lines that came and went.
     pub async fn end(self) -> Vec<FileDiff> {
         let Self { history, mut command, mark } = self;
-        if let Some(secrets) = &history.secrets {
-            // With masks that name themselves, as in the conversation.
-            command.line = secrets.mask(&command.line, RedactKind::FileRead).into_owned();
-        }
         let recorded = match mark {
             Some(mark) => crate::tools::blocking(move || mark.end()).await.unwrap_or_default(),
             None => Recorded::default(),
         };
         command.gaps.extend(recorded.gaps);
-        let changes: Vec<FileChange> = recorded
-            .changes
-            .into_iter()
-            .map(|found| FileChange {
-                turn: command.turn,
-                at: found.at,
-                call: command.call.clone(),
-                place: String::new(),
-                path: found.path,
-                before: found.before,
-                size: found.size,
-                after: found.after,
-                command: None,
-            })
-            .collect();
+        let changes = changes_of(&command, recorded.changes);
         let (blobs, root, all) = (history.blobs.clone(), history.workspace.root().to_owned(), changes.clone());
         let count = move || counted(&all, &blobs, &root);
         // A task that was ended with the program is missed by nobody.
@@ -141,6 +136,22 @@ impl CommandRecorder {
         }
         files
     }
+}
+
+/// As they are written down.
+pub(super) fn changes_of(command: &Command, found: Vec<FoundChange>) -> Vec<FileChange> {
+    let change = |found: FoundChange| FileChange {
+        turn: command.turn,
+        at: found.at,
+        call: command.call.clone(),
+        place: String::new(),
+        path: found.path,
+        before: found.before,
+        size: found.size,
+        after: found.after,
+        command: None,
+    };
+    found.into_iter().map(change).collect()
 }
 
 /// The files of changes, a moved one by its new name.

@@ -50,7 +50,16 @@ pub(super) async fn run(command: Execution, ctx: ToolCtx) -> Result<ToolOutput, 
     };
     let place = command.options.there.as_ref().map(|there| there.label().to_owned());
     let recorder = CommandRecorder::begin(&ctx, &command.line, &command.cwd, place).await;
-    let running = ctx.exec.launch(launch).await.map_err(|error| ToolError::Failed(error.to_string()))?;
+    let running = match ctx.exec.launch(launch).await {
+        Ok(running) => running,
+        Err(error) => {
+            // It began nothing.
+            if let Some(recorder) = recorder {
+                recorder.end().await;
+            }
+            return Err(ToolError::Failed(error.to_string()));
+        }
+    };
     // Lossy by contract: the tool line shows what it can.
     ctx.progress.try_send(Progress::Process(running.id.clone())).ok();
     let file = ctx.spill.join(format!("{name}.txt"));
