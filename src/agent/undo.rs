@@ -2,11 +2,11 @@
 
 use super::rewind::{file, line};
 use crate::protocol::{Fate, FileBack, FileKind, SessionId, UndoPoint, UndoPreview};
-use crate::store::{Blobs, Command, FileChange, Store, StoreError};
+use crate::store::{Blobs, Command, FileChange, FileState, Store, StoreError, Wrote};
 use crate::text::width::truncate_end;
 use crate::tools::file::restore::undoing;
 use crate::tools::file::restore_target::RestoreTarget;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Columns of a command that changed a file later.
 const SHORT: usize = 40;
@@ -37,7 +37,9 @@ pub async fn preview(
     let Some(known) = store.command(session, command).await? else { return Ok(None) };
     let commands = store.commands(session, 0).await?;
     let changes = store.changes_of(session, command).await?;
-    let later = later(&changes, &store.changes(session).await?, &commands);
+    let mut later = later(&changes, &store.changes(session).await?, &commands);
+    // What the session itself did is found first.
+    later.splice(0..0, store.wrote_lately(session, known.at).await?.into_iter().rev().map(Later::of_another));
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
     let work = move || files_after(&changes, &later, &blobs, &cwd.canonicalize().unwrap_or(cwd), &ground);
     // A task that was ended with the program is missed by nobody.
@@ -45,8 +47,20 @@ pub async fn preview(
     Ok(Some(UndoPreview { command, files, gaps: known.gaps }))
 }
 
-/// A change of the session that came after those of a command, and what made it.
-type Later = (FileChange, String);
+/// What somebody left at a path after a command, and who.
+struct Later {
+    place: String,
+    path: PathBuf,
+    after: FileState,
+    by: String,
+}
+
+impl Later {
+    fn of_another(wrote: Wrote) -> Self {
+        let by = format!("another session: “{}”", truncate_end(&line(&wrote.title.unwrap_or(wrote.session.0)), SHORT));
+        Self { place: String::new(), path: wrote.path, after: FileState { hash: wrote.after, mode: None }, by }
+    }
+}
 
 fn later(changes: &[FileChange], all: &[FileChange], commands: &[Command]) -> Vec<Later> {
     let last = changes.iter().map(|change| change.at).max().unwrap_or_default();
@@ -56,7 +70,13 @@ fn later(changes: &[FileChange], all: &[FileChange], commands: &[Command]) -> Ve
         Some(command) => format!("`{}`", truncate_end(&line(&command.line), SHORT)),
         None => "a later edit".to_owned(),
     };
-    after.map(|change| (change.clone(), by(change))).collect()
+    let later = |change: &FileChange| Later {
+        place: change.place.clone(),
+        path: change.path.clone(),
+        after: change.after.clone(),
+        by: by(change),
+    };
+    after.map(later).collect()
 }
 
 /// A line for each file, and one for both sides of a move.
@@ -80,12 +100,12 @@ fn files_after(
         rest = more;
         let Some(found) = of(first) else { continue };
         let mut back = file(found, blobs, cwd, ground);
-        let is_of = |(change, _): &&Later| {
-            let is_now = || found.now.state().is_some_and(|now| now.is_like(&change.after));
-            change.path == found.path && change.place == found.place && is_now()
+        let is_of = |later: &&Later| {
+            let is_now = || found.now.state().is_some_and(|now| now.is_like(&later.after));
+            later.path == found.path && later.place == found.place && is_now()
         };
         if matches!(back.fate, Fate::Foreign(_))
-            && let Some((_, by)) = later.iter().rev().find(is_of)
+            && let Some(Later { by, .. }) = later.iter().rev().find(is_of)
         {
             back.fate = Fate::Foreign(format!("changed later by {by}"));
         }

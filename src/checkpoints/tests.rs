@@ -24,7 +24,7 @@ impl Place {
         let home = dir.path().join("home");
         let settings = Settings {
             blobs: Blobs::new(home.join("history")),
-            known: home.join("tree"),
+            known: home.join("cache/trees/0123456789abcdef"),
             baseline_bytes: 1_000_000_000,
             ours: vec![home],
             user_home: None,
@@ -427,4 +427,59 @@ fn the_way_back_to_a_named_checkpoint_leaves_alone_what_it_never_looked_at() {
     let told: Vec<_> = changes.iter().map(|change| change.path.strip_prefix(&place.root).unwrap()).collect();
     assert_eq!(told, [Path::new("a")]);
     assert_eq!(unsaved, ["cache", "caf\u{fffd}.txt", "d\u{fffd}", "kept"]);
+}
+
+#[test]
+fn what_a_command_changed_is_found_from_what_a_killed_program_left() {
+    let place = Place::new();
+    for name in ["edited", "gone", "earlier", "same", "folder/a", "folder/b"] {
+        place.write(name, name);
+    }
+    place.write("node_modules/x", "made");
+    let workspace = place.ready();
+    place.write("earlier", "before the command");
+    let began = chrono::Utc::now().timestamp_millis();
+    let mark = workspace.begin(None).unwrap();
+    let base = mark.base().expect("it stands for the folder");
+    place.write("edited", "new text");
+    fs::remove_file(place.root.join("gone")).unwrap();
+    fs::rename(place.root.join("folder"), place.root.join("moved")).unwrap();
+    place.write("node_modules/y", "made");
+    place.write("made", "made");
+    // As a kill leaves it: what ends with the program stays.
+    let trees = place.settings.known.parent().unwrap();
+    let (name, _) = base.split_once(' ').unwrap();
+    let kept = fs::read(trees.join(name)).unwrap();
+    drop((mark, workspace));
+    assert!(!trees.join(name).exists(), "it goes with the workspace");
+    fs::write(trees.join(name), kept).unwrap();
+
+    let workspace = place.workspace();
+    assert!(workspace.is_before(&base));
+    let found = workspace.owe().changes(&base, began).unwrap();
+    assert_eq!(
+        place.told(&found),
+        [
+            "edited: edited 644 => new text 644",
+            "folder: folder 755 => nothing",
+            "folder/a: folder/a 644 => nothing",
+            "moved/a: nothing => folder/a 644",
+            "folder/b: folder/b 644 => nothing",
+            "moved/b: nothing => folder/b 644",
+            "gone: gone 644 => nothing",
+            "made: nothing => made 644",
+            "moved: nothing => folder 755",
+        ]
+    );
+    // Nothing of it is taken for the work of one that begins later.
+    let later = chrono::Utc::now().timestamp_millis() + 60_000;
+    let found = workspace.owe().changes(&base, later).unwrap();
+    assert!(found.changes.iter().all(|change| change.after.hash.is_none()), "{found:?}");
+    assert_eq!(workspace.ready(Duration::ZERO), Ok(true));
+    let owed = workspace.owe();
+    assert_eq!(workspace.ready(Duration::ZERO), Ok(false), "another command waits");
+    drop(owed);
+    assert!(workspace.owe().changes("0123456789abcdef.00000000.run 9", began).is_err());
+    base::sweep(trees, std::slice::from_ref(&base));
+    assert!(trees.join(name).exists(), "a word needs it");
 }

@@ -8,6 +8,7 @@ use super::{FileChange, Rewind, RewoundFile, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
 use serde::{Deserialize, Serialize};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -51,6 +52,8 @@ impl Command {
 
 /// The gap of a command that has not ended.
 const UNENDED: &str = "what it changed: it still runs, or its program was killed and nobody has looked since";
+/// The gap of one in a fork.
+const FORKED: &str = "what it changed: it still ran when the session was forked";
 /// The gap of one whose end only the lost database knew.
 const LOST: &str = "what it changed: the database that knew it was lost";
 
@@ -71,7 +74,7 @@ fn lately(conn: &Connection, not: &SessionId, since: i64) -> rusqlite::Result<Ve
     let sql = "SELECT changes.path, changes.after, sessions.id, sessions.title
                FROM (SELECT * FROM changes ORDER BY key DESC LIMIT ?3) AS changes
                JOIN sessions ON sessions.key = changes.session
-               WHERE sessions.id <> ?1 AND changes.at >= ?2 AND changes.place = '' AND changes.undone = 0
+               WHERE sessions.id <> ?1 AND changes.at >= max(?2, sessions.started_at) AND changes.place = '' AND changes.undone = 0
                ORDER BY changes.key DESC";
     let read = |row: &Row<'_>| {
         Ok(Wrote {
@@ -134,6 +137,28 @@ pub(super) fn end(tx: &Transaction<'_>, key: i64, command: &Command, changes: &[
     let changes: Vec<FileChange> =
         changes.iter().map(|change| FileChange { command: Some(number), ..change.clone() }).collect();
     record(tx, key, &changes).map(drop)
+}
+
+/// Copies what commands and tools changed before a turn, as far as it is in effect, for a fork: there it is undone as here.
+pub(super) fn copy(tx: &Transaction<'_>, from: i64, to: i64, end_turn: u32) -> rusqlite::Result<()> {
+    let mut old = tx.prepare_cached("SELECT key FROM commands WHERE session = ?1 AND turn < ?2 ORDER BY key")?;
+    let old: Vec<i64> = old.query_map((from, end_turn), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut new = HashMap::with_capacity(old.len());
+    let mut put = tx.prepare_cached(
+        "INSERT INTO commands (session, turn, at, call, line, gaps)
+         SELECT ?2, turn, at, call, line, CASE running WHEN 0 THEN gaps ELSE json_insert(gaps, '$[#]', ?3) END
+         FROM commands WHERE key = ?1",
+    )?;
+    for key in old {
+        put.execute((key, to, FORKED))?;
+        new.insert(key, tx.last_insert_rowid());
+    }
+    let sql = format!("SELECT {} FROM changes WHERE session = ?1 AND turn < ?2 AND undone = 0 ORDER BY key", rewind::CHANGE);
+    let mut get = tx.prepare_cached(&sql)?;
+    let changes: Vec<FileChange> = get.query_map((from, end_turn), rewind::change)?.collect::<rusqlite::Result<_>>()?;
+    let of = |change: FileChange| FileChange { command: change.command.and_then(|key| new.get(&key).copied()), ..change };
+    let changes: Vec<FileChange> = changes.into_iter().map(of).collect();
+    record(tx, to, &changes).map(drop)
 }
 
 /// Takes a command in that a journal tells of. The ends are most often in the database alone: of a session that it lost,

@@ -151,9 +151,9 @@ fn turn_of(conn: &Connection, key: i64, item: ItemId) -> rusqlite::Result<Option
         .optional()
 }
 
-const CHANGE: &str = "turn, at, call, path, before, mode, size, after, place, after_mode, command";
+pub(super) const CHANGE: &str = "turn, at, call, path, before, mode, size, after, place, after_mode, command";
 
-fn change(row: &Row<'_>) -> rusqlite::Result<FileChange> {
+pub(super) fn change(row: &Row<'_>) -> rusqlite::Result<FileChange> {
     Ok(FileChange {
         turn: row.get(0)?,
         at: row.get(1)?,

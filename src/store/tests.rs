@@ -10,6 +10,7 @@ mod refused;
 mod replays;
 mod resuming;
 mod rewinding;
+mod running;
 mod salvaging;
 
 use super::*;

@@ -28,6 +28,7 @@ mod inherited;
 mod keeping;
 mod kept;
 mod killed;
+mod killed_commands;
 mod life;
 mod lists;
 mod local_commands;

@@ -3,7 +3,7 @@
 use crate::protocol::{ItemId, SessionId};
 use crate::store::error::StoreError;
 use crate::store::rewind::{read, settled};
-use crate::store::{SessionRow, Store, journal, sanitize_title, sessions, title};
+use crate::store::{SessionRow, Store, commands, journal, sanitize_title, sessions, title};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 /// Sessions of a tree, and forks of forks, that are looked at.
@@ -66,12 +66,7 @@ fn fork(
          WHERE session = ?1 AND name NOT IN ('grants', 'budget') AND (?3 = 9223372036854775807 OR name <> 'plan')",
         (key, copy, end),
     )?;
-    tx.execute(
-        "INSERT INTO changes (session, turn, at, call, path, before, mode, size, after, place, after_mode)
-         SELECT ?2, turn, at, call, path, before, mode, size, after, place, after_mode FROM changes
-         WHERE session = ?1 AND undone = 0 AND turn < ?3 ORDER BY key",
-        (key, copy, end_turn),
-    )?;
+    commands::copy(tx, key, copy, end_turn)?;
     tx.execute(
         // Numbers of turns that were rewound are not given again.
         "INSERT INTO lineage (session, parent, item, turn, at)
