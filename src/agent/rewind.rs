@@ -5,6 +5,7 @@ use crate::protocol::{
     Rewound, SessionId, Todo, ToolCall, Who,
 };
 use crate::store::{Blobs, Command, FOLDER, Since, Store, StoreError};
+use crate::text::width::truncate_end;
 use crate::tools::builtin::todo;
 use crate::tools::file::diff::file_diff;
 use crate::tools::file::restore::{Back, Verdict, named, undoing};
@@ -20,6 +21,9 @@ const LINE: usize = 160;
 const SHOWN: usize = 60;
 /// Changed files that are looked at for a list.
 const FILES: usize = 64;
+/// Lines of a file's diff in a preview, and columns of each.
+const DIFF: usize = 16;
+const COLUMNS: usize = 200;
 /// Commands that the preview names for one prompt.
 const COMMANDS: usize = 8;
 
@@ -91,12 +95,12 @@ pub(super) fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarge
     {
         path.push_str(&format!(" (mode {:o} → {:o})", was & 0o7777, becomes & 0o7777));
     }
-    let (mut added, mut removed) = (0, 0);
+    let (mut added, mut removed, mut lines) = (0, 0, String::new());
     if !is_folder && matches!(back.verdict, Verdict::Ready | Verdict::Foreign(_)) {
         let now = ground.read(&back.place, &back.path).ok();
         let then = back.target.hash.as_ref().and_then(|hash| blobs.read(hash).ok().flatten());
         let diff = file_diff(&path, now.as_deref(), then.as_deref());
-        (added, removed) = (diff.added, diff.removed);
+        (added, removed, lines) = (diff.added, diff.removed, short(&diff.unified));
     }
     let fate = match &back.verdict {
         Verdict::Ready => Fate::Ready,
@@ -104,7 +108,22 @@ pub(super) fn file(back: &Back, blobs: &Blobs, cwd: &Path, ground: &RestoreTarge
         Verdict::Foreign(how) => Fate::Foreign((*how).to_owned()),
         Verdict::Lost(why) => Fate::Lost(why.clone()),
     };
-    FileBack { path, kind, added, removed, fate }
+    FileBack { path, kind, added, removed, diff: lines, fate }
+}
+
+/// The beginning of a diff, without its head.
+fn short(unified: &str) -> String {
+    let lines: Vec<&str> = unified.lines().skip_while(|line| !line.starts_with("@@")).collect();
+    let mut out = String::new();
+    for line in lines.iter().take(DIFF) {
+        out.push_str(&truncate_end(line, COLUMNS));
+        out.push('\n');
+    }
+    let more = lines.len().saturating_sub(DIFF);
+    if more > 0 {
+        out.push_str(&format!("… {}\n", crate::text::format::plural(more as u64, "more line", "more lines")));
+    }
+    out
 }
 
 /// Files of a session as its tools found them and as they are now: path, lines added and removed. One that is as it was is
@@ -263,8 +282,13 @@ fn prompt_text(item: &Item) -> String {
 
 /// The start of a text on one line.
 pub(super) fn line(text: &str) -> String {
+    line_of(text, LINE)
+}
+
+/// The same with so many characters.
+pub(super) fn line_of(text: &str, most: usize) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if let Some((cut, _)) = line.char_indices().nth(LINE) {
+    if let Some((cut, _)) = line.char_indices().nth(most) {
         line.truncate(cut);
         line.push('…');
     }

@@ -1,6 +1,6 @@
 //! What undoing one command means: the commands there are, and a preview of one. Reads, changes nothing.
 
-use super::rewind::{file, line};
+use super::rewind::{file, line, line_of};
 use crate::protocol::{Fate, FileBack, FileKind, SessionId, UndoPoint, UndoPreview};
 use crate::store::{Blobs, Command, FileChange, FileState, Store, StoreError, Wrote};
 use crate::text::width::truncate_end;
@@ -8,6 +8,8 @@ use crate::tools::file::restore::undoing;
 use crate::tools::file::restore_target::RestoreTarget;
 use std::path::{Path, PathBuf};
 
+/// Characters of a command that is shown to be read.
+const WHOLE: usize = 4_000;
 /// Columns of a command that changed a file later.
 const SHORT: usize = 40;
 
@@ -19,7 +21,7 @@ pub async fn points(store: &Store, session: &SessionId) -> Result<Vec<UndoPoint>
         command: command.key,
         at: command.at,
         call: command.call,
-        line: line(&command.line),
+        line: line_of(&command.line, WHOLE),
         files: command.standing,
     };
     Ok(told.map(point).collect())
@@ -114,7 +116,7 @@ fn files_after(
             && (&back.fate, &made.fate) == (&Fate::Ready, &Fate::Ready)
         {
             let path = format!("{} → {}", made.path, back.path);
-            shown.push(FileBack { path, kind: FileKind::Moved, added: 0, removed: 0, fate: Fate::Ready });
+            shown.push(FileBack { path, kind: FileKind::Moved, added: 0, removed: 0, diff: String::new(), fate: Fate::Ready });
             rest = &more[1..];
             continue;
         }

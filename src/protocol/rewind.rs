@@ -55,6 +55,9 @@ pub struct FileBack {
     /// Lines that putting it back adds and removes.
     pub added: u32,
     pub removed: u32,
+    /// These lines, as a unified diff without its head, in short; empty: they can't be shown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
     pub fate: Fate,
 }
 

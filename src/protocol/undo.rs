@@ -11,7 +11,7 @@ pub struct UndoPoint {
     pub at: i64,
     /// The tool call that ran it.
     pub call: String,
-    /// Its start, on one line.
+    /// The command, on one line; only a very long one is cut.
     pub line: String,
     /// Changes that are in effect; none: it was undone.
     pub files: u64,

@@ -59,9 +59,7 @@ impl Runner {
             match tokio::task::spawn_blocking(restore).await {
                 Ok(Ok(restored)) => done = restored,
                 Ok(Err(foreign)) => {
-                    let cwd = self.session.info().cwd;
-                    let name = |path: &PathBuf| path.strip_prefix(&cwd).unwrap_or(path).display().to_string();
-                    let files = foreign.iter().map(name).collect();
+                    let files = foreign.iter().map(|path| self.shown(path)).collect();
                     return self.out.send(AgentEvent::RewindAsks { order, files }).await;
                 }
                 Err(error) => return self.notice(Level::Error, format!("nothing rewound: {error}")).await,
@@ -127,7 +125,7 @@ impl Runner {
         let done = match tokio::task::spawn_blocking(restore).await {
             Ok(Ok(done)) => done,
             Ok(Err(foreign)) => {
-                let names: Vec<String> = foreign.iter().map(|path| path.display().to_string()).collect();
+                let names: Vec<String> = foreign.iter().map(|path| self.shown(path)).collect();
                 let text = format!("nothing redone; these changed elsewhere since: {}", names.join(", "));
                 return self.notice(Level::Error, text).await;
             }
@@ -221,6 +219,14 @@ impl Runner {
         }
     }
 
+    /// A path as people read it: below the folder of the session where it lies there.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        let cwd = lock(&self.session.cwd).clone();
+        let folders = [cwd.as_path(), self.session.workspace.root()];
+        let below = folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
+        below.unwrap_or(path).display().to_string()
+    }
+
     pub(super) async fn report(&mut self, word: &str, items: Option<usize>, done: &Restored) {
         let mut parts = Vec::new();
         if let Some(items) = items {
@@ -233,15 +239,15 @@ impl Runner {
             self.notice(Level::Info, format!("{word}: {}", parts.join(", "))).await;
         }
         if !done.left.is_empty() {
-            let names: Vec<String> = done.left.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<String> = done.left.iter().map(|path| self.shown(path)).collect();
             let text = format!("skipped, changed elsewhere: {}", names.join(", "));
             self.notice(Level::Warning, text).await;
         }
         for (path, why) in &done.lost {
-            self.notice(Level::Warning, format!("could not restore {}: {why}", path.display())).await;
+            self.notice(Level::Warning, format!("could not restore {}: {why}", self.shown(path))).await;
         }
         for (path, why) in &done.failed {
-            let text = format!("could not write {}: {why}; the conversation is unchanged", path.display());
+            let text = format!("could not write {}: {why}; the conversation is unchanged", self.shown(path));
             self.notice(Level::Error, text).await;
         }
     }

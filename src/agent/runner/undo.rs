@@ -86,7 +86,7 @@ impl Runner {
         if !done.failed.is_empty() || done.files.is_empty() {
             return self.report("undone", None, &done).await;
         }
-        let names: Vec<String> = done.files.iter().take(NAMED).map(|file| file.path.display().to_string()).collect();
+        let names: Vec<String> = done.files.iter().take(NAMED).map(|file| self.shown(&file.path)).collect();
         let more = done.files.len().saturating_sub(NAMED);
         let wanted = Rewind { files: done.files.clone(), command: Some(command.key), ..Rewind::default() };
         if let Err(error) = self.deps.store.rewind(&id, wanted).await {

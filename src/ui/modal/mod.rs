@@ -4,6 +4,7 @@ mod approval;
 mod columns;
 mod command;
 mod confirm;
+mod diffs;
 mod input;
 mod picker;
 mod policy_changed;

@@ -1,7 +1,7 @@
 //! Going back: the prompts, what the selected one would take back, and the choice.
 
-use super::Frame;
 use super::columns::Columns;
+use super::{Frame, diffs};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::input::{hint, paste};
@@ -223,6 +223,7 @@ fn lines(preview: &RewindPreview, columns: usize) -> Vec<Line> {
     );
     out.push(text(head, Role::Strong));
     out.extend(preview.left_out.iter().map(|entry| left_out(entry, columns)));
+    out.extend(diffs::lines(&preview.files, columns));
     out
 }
 

@@ -1,6 +1,6 @@
 //! Undoing one command: the command, what would be put back, and what can't be.
 
-use super::Frame;
+use super::{Frame, diffs};
 use super::rewind::{draw_lines, file_lines, shown, text};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -9,6 +9,7 @@ use crate::app::model::layout::Layout;
 use crate::app::model::types::UndoPreview;
 use crate::app::model::undo::UndoModal;
 use crate::text::format::{self, plural};
+use crate::text::width::{truncate_end, width};
 use crate::text::{Line, Role, Span};
 use crate::ui::live;
 use crate::ui::paint::{Paint, row};
@@ -33,25 +34,28 @@ pub fn draw(
     let restores = format!("restores {}", plural(state.count() as u64, "file", "files"));
     let has_theirs = state.preview.as_ref().is_some_and(|preview| preview.foreign() > 0);
     let theirs = if state.overwrite { "skips changed ones" } else { "overwrites changed ones" };
-    let others = hint::here(model, Action::Next).filter(|_| state.commands.len() > 1);
+    let (older, newer) = (state.selected + 1 < state.commands.len(), state.selected > 0);
     let foot = hint::list(&[
         (enter, &restores),
         (hint::here(model, Action::OverwriteFiles).filter(|_| has_theirs), theirs),
-        (others, "older"),
+        (hint::here(model, Action::Next).filter(|_| older), "older"),
+        (hint::here(model, Action::Previous).filter(|_| newer), "newer"),
         (hint::here(model, Action::Close), ""),
     ]);
     let frame = Frame { title: "Undo a command", note: &note, foot: &foot, ..Frame::default() };
     let columns = area.width.saturating_sub(14).min(110);
     // As tall as what it holds; the head takes three rows, and one stays free below.
-    let held = state.preview.as_ref().map_or(1, |preview| lines(preview, usize::from(columns)).len());
+    let line = state.point().map_or("", |point| point.line.as_str());
+    let held = state.preview.as_ref().map_or(1, |preview| lines(line, preview, usize::from(columns)).len());
     let rows = u16::try_from(held + 4).unwrap_or(u16::MAX).clamp(10, area.height.saturating_sub(5).max(10));
     let place = frame.draw(paint, area, columns, rows);
     let Some(point) = state.point() else {
         paint.put(place.x, place.y, 1, live::spinner(model.now), paint.role(Role::Dim));
         return None;
     };
+    let command = truncate_end(&shown(&point.line), usize::from(place.width).saturating_sub(2));
     let head = Line {
-        spans: vec![Span::new("$ ", Role::Accent), Span::new(shown(&point.line), Role::Strong)],
+        spans: vec![Span::new("$ ", Role::Accent), Span::new(command, Role::Strong)],
         ..Line::default()
     };
     paint.line(row(place, 0), &head);
@@ -66,12 +70,17 @@ pub fn draw(
         paint.put(body.x, body.y, 1, live::spinner(model.now), paint.role(Role::Dim));
         return None;
     };
-    layout.rest = draw_lines(model, &lines(preview, usize::from(body.width)), state.scroll, paint, body);
+    layout.rest = draw_lines(model, &lines(line, preview, usize::from(body.width)), state.scroll, paint, body);
     None
 }
 
-fn lines(preview: &UndoPreview, columns: usize) -> Vec<Line> {
+/// `command` is read here in full where its head does not hold it.
+fn lines(command: &str, preview: &UndoPreview, columns: usize) -> Vec<Line> {
     let mut out = Vec::new();
+    let command = shown(command);
+    if width(&command) + 2 > columns {
+        out.extend([text(command, Role::Dim), Line::default()]);
+    }
     if preview.files.is_empty() {
         out.push(text("No files to restore", Role::Dim));
     } else {
@@ -85,5 +94,6 @@ fn lines(preview: &UndoPreview, columns: usize) -> Vec<Line> {
     }
     out.push(Line::default());
     out.push(text(NEVER, Role::Dim));
+    out.extend(diffs::lines(&preview.files, columns));
     out
 }

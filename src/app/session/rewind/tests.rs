@@ -11,7 +11,7 @@ fn point(item: i64, text: &str) -> RewindPoint {
 }
 
 fn file(fate: Fate) -> FileBack {
-    FileBack { path: "a.rs".into(), kind: FileKind::Modified, added: 1, removed: 2, fate }
+    FileBack { path: "a.rs".into(), kind: FileKind::Modified, added: 1, removed: 2, diff: String::new(), fate }
 }
 
 fn preview(item: i64, fates: &[Fate]) -> RewindPreview {
