@@ -428,6 +428,7 @@ mod tests {
             proposals: vec![],
             origin: Asker::origin(&background),
             changed: vec![],
+            drops: vec![],
             kept: false,
             asked_at: 0,
         };

@@ -4,7 +4,7 @@ use crate::protocol::{
     Body, Fate, FileBack, FileKind, Item, ItemId, LeftOut, Origin, Outcome, RanCommands, RewindPoint, RewindPreview,
     Rewound, SessionId, Todo, ToolCall, Who,
 };
-use crate::store::{Blobs, Command, FOLDER, Since, Store, StoreError};
+use crate::store::{Blobs, Command, FOLDER, FileChange, Since, Store, StoreError};
 use crate::text::width::truncate_end;
 use crate::tools::builtin::todo;
 use crate::tools::file::diff::file_diff;
@@ -152,7 +152,12 @@ pub async fn changed(
             let file = file(back, &blobs, &cwd, &ground);
             // Putting it back adds what was removed.
             match file.fate {
-                Fate::Ready | Fate::Foreign(_) => Some((file.path, file.removed, file.added)),
+                Fate::Ready => Some((file.path, file.removed, file.added)),
+                // Lines of others are theirs. What can't be told apart is named without lines.
+                Fate::Foreign(_) => {
+                    let (added, removed) = own_lines(&changes, spot, &blobs).unwrap_or_default();
+                    Some((file.path, added, removed))
+                }
                 Fate::Lost(_) => Some((file.path, 0, 0)),
                 Fate::Already => None,
             }
@@ -161,6 +166,23 @@ pub async fn changed(
     };
     // A task that was ended with the program is missed by nobody.
     Ok(tokio::task::spawn_blocking(work).await.unwrap_or_default())
+}
+
+/// Lines that changes of a file added and removed; `None`: what one of them left was not kept.
+fn own_lines(changes: &[FileChange], (place, path): &(&str, &Path), blobs: &Blobs) -> Option<(u32, u32)> {
+    let of = |change: &&FileChange| change.place == *place && change.path == *path;
+    let bytes = |hash: &Option<String>| match hash {
+        Some(hash) => blobs.read(hash).ok().flatten().map(Some),
+        None => Some(None),
+    };
+    let (mut added, mut removed) = (0, 0);
+    let all: Vec<&FileChange> = changes.iter().filter(of).collect();
+    for run in all.chunk_by(|one, next| one.after.is_like(&next.before)) {
+        let (before, after) = (bytes(&run.first()?.before.hash)?, bytes(&run.last()?.after.hash)?);
+        let diff = file_diff("", before.as_deref(), after.as_deref());
+        (added, removed) = (added + diff.added, removed + diff.removed);
+    }
+    Some((added, removed))
 }
 
 /// What would be left out, and the commands whose changes stay.

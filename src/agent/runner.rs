@@ -116,6 +116,7 @@ enum Happened {
     PluginNotice(crate::plugins::PluginNotice),
     Rested,
     Aside(rest::Aside),
+    Stirred,
 }
 
 /// A model call in flight.
@@ -431,6 +432,7 @@ impl Runner {
                 Happened::PluginNotice(notice) => self.on_plugin_notice(notice).await,
                 Happened::Rested => self.rested(),
                 Happened::Aside(aside) => self.aside(aside).await,
+                Happened::Stirred => self.show_outside().await,
             }
         }
         if let Some(asking) = self.asking.take() {
@@ -470,6 +472,7 @@ impl Runner {
             Some(answer) = self.answers.rx.recv() => Happened::Model(answer),
             Some(aside) = self.aside.rx.recv() => Happened::Aside(aside),
             () = until(self.rest_at) => Happened::Rested,
+            () = outside::stirred(&mut self.outside), if !self.turn.is_running() => Happened::Stirred,
             // Not in the middle of a request: its usage would be taken for that of the compacted conversation.
             written = compaction::answer(&mut self.compacting), if self.call.is_none() => Happened::Compacted(written),
         }

@@ -44,6 +44,8 @@ pub enum NamedError {
     Name(String),
     #[error("there is no checkpoint {0}: list them with `hermes checkpoints list`")]
     Missing(String),
+    #[error("several sessions have a checkpoint {name}: name one with `--session`: {sessions}")]
+    Several { name: String, sessions: String },
     #[error("there is a checkpoint {0} already: choose another name")]
     Exists(String),
     #[error("the checkpoint {name} can't be used: {why}")]
@@ -187,13 +189,19 @@ impl Shelf {
         }
     }
 
-    /// The newest of a name, made in this folder.
+    /// The one of a name that was made in this folder, in the session whose id begins like this where several have it.
     ///
     /// # Errors
-    /// [`NamedError::Missing`].
-    pub fn find(&self, name: &str, root: &Path) -> Result<Named, NamedError> {
-        let fits = |named: &Named| named.name == name && named.root == root;
-        self.list().into_iter().find(fits).ok_or_else(|| NamedError::Missing(name.to_owned()))
+    /// [`NamedError::Missing`] and [`NamedError::Several`].
+    pub fn find(&self, name: &str, root: &Path, session: Option<&str>) -> Result<Named, NamedError> {
+        let is_of = |named: &Named| session.is_none_or(|session| named.session.starts_with(session));
+        let fits = |named: &Named| named.name == name && named.root == root && is_of(named);
+        let mut found: Vec<Named> = self.list().into_iter().filter(fits).collect();
+        if found.len() > 1 {
+            let sessions = found.iter().map(|named| named.session.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(NamedError::Several { name: name.to_owned(), sessions });
+        }
+        found.pop().ok_or_else(|| NamedError::Missing(name.to_owned()))
     }
 
     /// Forgets one. Bytes that nothing else keeps go when they are old.

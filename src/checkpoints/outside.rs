@@ -2,6 +2,7 @@
 
 use super::entry::{Content, Entry, hex};
 use super::state::{Own, Phase, State};
+use super::watch::Bell;
 use super::workspace::Workspace;
 use crate::lock::lock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,7 +65,17 @@ impl Listener {
     /// What others changed since the last call. Looks at what the watch told of, and at nothing else: may block for as long
     /// as that takes.
     pub fn hear(&self) -> Heard {
-        self.workspace.hear(self.number)
+        self.workspace.hear(self.number, false)
+    }
+
+    /// The same, and the next call tells it again.
+    pub fn overhear(&self) -> Heard {
+        self.workspace.hear(self.number, true)
+    }
+
+    /// What tells that something happens in the workspace; `None`: nothing is watched. To be made in a runtime.
+    pub fn bell(&self) -> Option<Bell> {
+        lock(&self.workspace.state).watch.as_ref()?.bell()
     }
 
     /// Whether all that changes in the workspace is told, and by whom.
@@ -84,18 +95,18 @@ impl Workspace {
         let mut state = lock(&self.state);
         let number = state.listen();
         state.look_if_asked(&self.rules, Own::default());
-        state.heard(number);
+        state.heard(number, false);
         Listener { workspace: Arc::clone(self), number }
     }
 
-    fn hear(&self, number: u32) -> Heard {
+    fn hear(&self, number: u32, again: bool) -> Heard {
         let mut state = lock(&self.state);
         if state.watch.is_some() {
             state.catch_up(&self.rules, Own::default());
         }
         // Between two steps no tool of its own writes: what is left here was given up.
         state.writing.retain(|(_, by)| *by != Some(number));
-        let mut heard = state.heard(number);
+        let mut heard = state.heard(number, again);
         let rules = lock(&self.rules);
         for file in &mut heard.files {
             file.ignored = rules.ignored(&file.path, false);
@@ -109,6 +120,7 @@ impl Workspace {
 }
 
 /// A change of a path, first to last.
+#[derive(Clone)]
 struct Change {
     before: Option<Entry>,
     /// What was there before is not known: the baseline had not come to it.
@@ -119,7 +131,7 @@ struct Change {
 }
 
 /// What a listener has not been told yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Hearing {
     found: BTreeMap<PathBuf, Change>,
     more: usize,
@@ -171,11 +183,11 @@ impl State {
         }
     }
 
-    fn heard(&mut self, number: u32) -> Heard {
+    fn heard(&mut self, number: u32, again: bool) -> Heard {
         let whole = self.is_watched();
         let has_git = whole && self.root.join(&self.git).is_dir();
         let Some(hearing) = self.listeners.get_mut(&number) else { return Heard::default() };
-        let Hearing { found, more, git } = std::mem::take(hearing);
+        let Hearing { found, more, git } = if again { hearing.clone() } else { std::mem::take(hearing) };
         let git = git.is_some_and(|during| during.iter().all(|command| self.open.contains_key(command)));
         let mut files = Vec::new();
         for (path, change) in found {

@@ -379,7 +379,7 @@ fn a_named_checkpoint_leads_back_and_is_held_and_forgotten() {
     place.write("a", "two");
     fs::remove_file(place.root.join("gone")).unwrap();
     place.write("new", "x");
-    let found = shelf.find("before", workspace.root()).unwrap();
+    let found = shelf.find("before", workspace.root(), None).unwrap();
     assert_eq!(found, named);
     let (changes, unsaved) = found.changes(&workspace);
     let told: Vec<String> = changes
@@ -392,7 +392,13 @@ fn a_named_checkpoint_leads_back_and_is_held_and_forgotten() {
     assert_eq!(told, ["a: one 644 <= two 644", "gone: old 644 <= nothing", "new: nothing <= x 644"]);
     assert_eq!(unsaved, ["large"]);
     shelf.hold(&place.settings.blobs);
-    assert!(shelf.find("before", Path::new("/elsewhere")).is_err(), "it is of another folder");
+    assert!(shelf.find("before", Path::new("/elsewhere"), None).is_err(), "it is of another folder");
+    let second = Named { session: "20260101_x".into(), ..named.clone() };
+    shelf.add(&second).unwrap();
+    let error = shelf.find("before", workspace.root(), None).unwrap_err().to_string();
+    assert!(error.contains("--session") && error.contains("20260101_x"), "{error}");
+    assert_eq!(shelf.find("before", workspace.root(), Some("2026")).unwrap(), second);
+    shelf.remove(&second).unwrap();
     shelf.remove(&found).unwrap();
     assert!(shelf.list().is_empty());
 }

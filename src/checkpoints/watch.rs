@@ -15,9 +15,39 @@ pub(super) struct Seen {
 #[cfg(target_os = "linux")]
 pub(super) use linux::Watch;
 
+/// Rings when something happens in the watched folders. It takes nothing of what is told.
+#[cfg(target_os = "linux")]
+pub struct Bell(tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>);
+
+#[cfg(target_os = "linux")]
+impl Bell {
+    /// Waits until something happens.
+    pub async fn rings(&self) {
+        match self.0.readable().await {
+            Ok(mut ready) => ready.clear_ready(),
+            Err(error) => {
+                tracing::warn!(%error, "what others change is seen at the next prompt");
+                std::future::pending().await
+            }
+        }
+    }
+}
+
+/// Where there is no watch, there is none.
+#[cfg(not(target_os = "linux"))]
+pub enum Bell {}
+
+#[cfg(not(target_os = "linux"))]
+impl Bell {
+    /// Never called.
+    pub async fn rings(&self) {
+        match *self {}
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::{Path, PathBuf, Seen};
+    use super::{Bell, Path, PathBuf, Seen};
     use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
     use rustix::io::Errno;
     use std::collections::{BTreeMap, HashMap};
@@ -26,6 +56,8 @@ mod linux {
     use std::mem::MaybeUninit;
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStrExt;
+    use tokio::io::Interest;
+    use tokio::io::unix::AsyncFd;
 
     /// Bytes of events that are read at once: some 1,500.
     const BUFFER: usize = 64 * 1024;
@@ -107,6 +139,13 @@ mod linux {
             }
         }
 
+        /// What rings when there is something to take.
+        #[expect(deprecated, reason = "safe here: what is given away stays the same open file; the new way is not safe code")]
+        pub(in super::super) fn bell(&self) -> Option<Bell> {
+            let events = self.events.try_clone().ok()?;
+            AsyncFd::with_interest(events, Interest::READABLE).ok().map(Bell)
+        }
+
         /// How many folders are watched.
         pub(in super::super) fn len(&self) -> usize {
             self.numbers.len()
@@ -131,6 +170,10 @@ impl Watch {
 
     pub(super) fn take(&mut self) -> Seen {
         Seen { lost: true, ..Seen::default() }
+    }
+
+    pub(super) fn bell(&self) -> Option<Bell> {
+        None
     }
 
     pub(super) fn len(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use super::setup;
 use crate::agent::undo;
-use crate::checkpoints::{Checkpoints, Named, Settings, Shelf, Workspace};
+use crate::checkpoints::{Checkpoints, NO_SESSION, Named, Settings, Shelf, Workspace};
 use crate::config::Paths;
 use crate::engine::Base;
 use crate::protocol::{Fate, FileBack, FileKind};
@@ -41,10 +41,18 @@ pub enum Command {
     /// List checkpoints, newest first
     List,
     /// What restoring a checkpoint would change
-    Diff { name: String },
+    Diff {
+        name: String,
+        /// The session that made it, where several have the name
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+    },
     /// Restore the current folder; the conversation stays as it is
     Restore {
         name: String,
+        /// The session that made it, where several have the name
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
@@ -67,8 +75,10 @@ pub async fn run(args: CheckpointsArgs, input: &mut dyn BufRead, out: &mut dyn W
     match args.command.unwrap_or(Command::List) {
         Command::Create { name } => create(&base, &shelf, &name, args.json, out).await,
         Command::List => list(&shelf, args.json, out),
-        Command::Diff { name } => diff(&base, &shelf, &name, args.json, out),
-        Command::Restore { name, yes } => restore(&base, &shelf, &name, yes, input, out),
+        Command::Diff { name, session } => diff(plan(&base, &shelf, &name, session.as_deref())?, args.json, out),
+        Command::Restore { name, session, yes } => {
+            restore(&shelf, &name, plan(&base, &shelf, &name, session.as_deref())?, yes, input, out)
+        }
         Command::Prune { older_than } => prune(&base, &shelf, older_than, args.json, out),
     }
 }
@@ -129,7 +139,11 @@ fn list(shelf: &Shelf, json: bool, out: &mut dyn Write) -> Result<i32> {
     for named in all {
         let age = crate::text::format::age(now - named.at);
         let files = plural(named.files.len() as u64, "file", "files");
-        writeln!(out, "{}  {age}  {files}  {}", named.name, named.root.display())?;
+        let session = match named.session.as_str() {
+            NO_SESSION => "no session".to_owned(),
+            id => format!("session {id}"),
+        };
+        writeln!(out, "{}  {age}  {files}  {}  {session}", named.name, named.root.display())?;
     }
     Ok(0)
 }
@@ -143,9 +157,9 @@ struct Plan {
     workspace: Arc<Workspace>,
 }
 
-fn plan(base: &Base, shelf: &Shelf, name: &str) -> Result<Plan> {
+fn plan(base: &Base, shelf: &Shelf, name: &str, session: Option<&str>) -> Result<Plan> {
     let workspace = workspace(base)?;
-    let named = shelf.find(name, workspace.root())?;
+    let named = shelf.find(name, workspace.root(), session)?;
     let blobs = Blobs::new(base.paths.history());
     let (changes, unsaved) = named.changes(&workspace);
     let files = undo::files(&changes, &blobs, workspace.root(), &RestoreTarget::default());
@@ -177,8 +191,7 @@ fn show(plan: &Plan, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn diff(base: &Base, shelf: &Shelf, name: &str, json: bool, out: &mut dyn Write) -> Result<i32> {
-    let plan = plan(base, shelf, name)?;
+fn diff(plan: Plan, json: bool, out: &mut dyn Write) -> Result<i32> {
     if json {
         writeln!(out, "{}", json!({"version": 1, "files": plan.files, "left_alone": plan.unsaved}))?;
     } else {
@@ -188,14 +201,13 @@ fn diff(base: &Base, shelf: &Shelf, name: &str, json: bool, out: &mut dyn Write)
 }
 
 fn restore(
-    base: &Base,
     shelf: &Shelf,
     name: &str,
+    plan: Plan,
     yes: bool,
     input: &mut dyn BufRead,
     out: &mut dyn Write,
 ) -> Result<i32> {
-    let plan = plan(base, shelf, name)?;
     show(&plan, out)?;
     if plan.files.is_empty() {
         return Ok(0);

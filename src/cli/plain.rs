@@ -395,6 +395,7 @@ fn question(approval: &Approval) -> String {
         add(format!("{}: {}", label(&why.effect), why.text));
     }
     approval.changed.iter().for_each(|changed| add(format!("asking again: {changed}")));
+    approval.drops.iter().for_each(|prompt| add(format!("this turn leaves the conversation: {prompt}")));
     approval.payloads.iter().for_each(|payload| add(format!("this is what runs: {}", payload.text.trim_end())));
     if let Intent::Command { cwd, .. } = &approval.intent {
         add(format!("in {}, requested by {}", cwd.display(), approval.origin.words()));
@@ -441,6 +442,7 @@ mod tests {
             proposals: vec![],
             origin: ApprovalOrigin::default(),
             changed: vec![],
+            drops: vec![],
             kept: false,
             asked_at: 0,
         })

@@ -96,6 +96,9 @@ pub struct Approval {
     pub origin: ApprovalOrigin,
     /// What is not as it was when it was asked before, a sentence each; none the first time.
     pub changed: Vec<String>,
+    /// Prompts of turns that would leave the conversation, the newest first.
+    #[serde(default)]
+    pub drops: Vec<String>,
     /// The edit history keeps what these files hold: `/rewind` brings them back.
     pub kept: bool,
     /// Milliseconds since the epoch.

@@ -81,6 +81,7 @@ fn a_question_crosses_with_all_that_a_person_needs_to_answer_it() {
         payloads: vec![Payload { from: "x".into(), text: "y".into(), decoded: true }],
         origin: ApprovalOrigin { by: Speaker::Agent("a".into()), ..ApprovalOrigin::default() },
         changed: vec!["the folder".into()],
+        drops: vec![],
         kept: true,
         asked_at: 5,
     };

@@ -259,7 +259,7 @@ impl Gate {
             let note = format!("plan mode blocked {what}; nothing is changed before the user leaves plan mode");
             output.content = with_note(output.content, &note);
         } else if let Some(what) = output.blocked.take() {
-            let first = Request { call, tool: &spec.name, intent, hook: None, ctx: &ctx };
+            let first = Request { call, tool: &spec.name, intent, drops: Vec::new(), hook: None, ctx: &ctx };
             output = self.again_unsandboxed(&first, cwd, &what, output, events).await;
         }
         // What the person wrote, as far as the model may read it.

@@ -191,6 +191,11 @@ pub trait Call: Send {
         Vec::new()
     }
 
+    /// Prompts of turns that it takes out of the conversation, the newest first.
+    fn drops(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Does it. Re-checks what the plan read.
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>>;
 }
@@ -358,6 +363,8 @@ pub trait Publish: Send + Sync {
 pub struct GoBack {
     /// The last item that stays.
     pub to: ItemId,
+    /// The name of the checkpoint.
+    pub name: String,
     /// What the agent goes on with.
     pub note: String,
     /// The files as they were put back, for a redo.

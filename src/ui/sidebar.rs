@@ -298,14 +298,17 @@ fn line(mark: &str, role: Role, text: &str, end: String, room: usize, process: O
 }
 
 fn files(model: &Model, room: usize) -> Vec<Entry> {
-    let files = &model.tab.sidebar.files;
+    let outside = &model.tab.sidebar.outside;
+    let is_strange = |path: &str| outside.iter().any(|file| file.path == path);
+    // One that others changed, too, has its row with them.
+    let files: Vec<&(String, u32, u32)> = model.tab.sidebar.files.iter().filter(|file| !is_strange(&file.0)).collect();
     let skip = files.len().saturating_sub(MAX_FILES);
-    let mut out = outside(model, room);
+    let mut out = self::outside(model, room);
     let digits = |pick: fn(&(String, u32, u32)) -> u32| {
         files.iter().skip(skip).map(|file| pick(file).to_string().len()).max().unwrap_or(1)
     };
     let (plus, minus) = (digits(|file| file.1) + 1, digits(|file| file.2) + 2);
-    out.extend(files.iter().skip(skip).map(|(path, added, removed)| {
+    out.extend(files.into_iter().skip(skip).map(|(path, added, removed)| {
         let right = vec![
             Span::new(format!("{:>plus$}", format!("+{added}")), if *added > 0 { Role::Good } else { Role::Dim }),
             Span::new(format!("{:>minus$}", format!("−{removed}")), if *removed > 0 { Role::Bad } else { Role::Dim }),
@@ -326,6 +329,8 @@ fn outside(model: &Model, room: usize) -> Vec<Entry> {
     let row = |file: &OutsideFile| {
         let word = || file.what.split(' ').next().unwrap_or_default().to_owned();
         let end = file.by.as_ref().map_or_else(word, |by| truncate_end(&format!("by {by}"), room / 2));
+        let ours = model.tab.sidebar.files.iter().find(|(path, ..)| *path == file.path);
+        let end = ours.map_or(end.clone(), |(_, added, removed)| format!("{end} +{added} −{removed}"));
         line("≠", Role::Careful, &file.path, end, room, None)
     };
     let mut out: Vec<Entry> = files.iter().rev().take(MAX_FILES).map(row).collect();

@@ -408,6 +408,7 @@ impl Runner {
             }
         }
         self.out.send(AgentEvent::TurnFinished(outcome)).await;
+        self.watch_between_turns();
         self.compact_after_turn().await;
         if !late.is_empty() {
             Box::pin(self.submit(together(&late))).await;

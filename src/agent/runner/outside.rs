@@ -3,9 +3,9 @@
 use super::Runner;
 use super::forgotten::Forgotten;
 use crate::agent::outside::{self, Head, News, Said};
-use crate::checkpoints::{Heard, Listener, Strange};
+use crate::checkpoints::{Bell, Heard, Listener, Strange};
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin};
+use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin, OutsideFile};
 use crate::tools::file::edit;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 /// What a look at the stamps of files may take where nothing watches, and how many are looked at.
 const STAMPS_TIME: Duration = Duration::from_millis(40);
 const STAMPS: usize = 200;
+/// What is waited after something happened between turns, at least.
+const PAUSE: Duration = Duration::from_millis(700);
 /// Files that go to the sidebar.
 const ROWS: usize = 20;
 /// Milliseconds that the record of another session's change may be older than the last look: it is written first.
@@ -36,8 +38,29 @@ pub(super) struct Outside {
     pub(super) gone: Vec<(ItemId, Said)>,
     /// The conversation was rewound since the last look.
     rewound: bool,
+    /// Rings when something happens in the folder, once it is watched.
+    bell: Option<Bell>,
+    /// What is waited after it rang: a look may take a twentieth of the time.
+    pause: Duration,
+    /// It rang, and this is when to look.
+    look_at: Option<tokio::time::Instant>,
+    /// What the window shows of it between turns.
+    shown: (Vec<OutsideFile>, bool),
     /// The time of the last look, in milliseconds since the epoch.
     since: i64,
+}
+
+/// Waits until something happened in the folder and a moment has passed. Nothing is looked at before.
+pub(super) async fn stirred(outside: &mut Outside) {
+    if outside.look_at.is_none() {
+        match &outside.bell {
+            Some(bell) => bell.rings().await,
+            None => std::future::pending().await,
+        }
+        outside.look_at = Some(tokio::time::Instant::now() + outside.pause.max(PAUSE));
+    }
+    super::until(outside.look_at).await;
+    outside.look_at = None;
 }
 
 impl Outside {
@@ -136,6 +159,45 @@ impl Runner {
             self.outside.held_git = now.since(before).or(self.outside.held_git.take());
         }
         self.outside.head = look.head;
+    }
+
+    /// A turn has ended: from now on the window shows what others change, when they do.
+    pub(super) fn watch_between_turns(&mut self) {
+        let outside = &mut self.outside;
+        outside.shown = Default::default();
+        if outside.bell.is_none() {
+            outside.bell = outside.listener.as_ref().and_then(|listener| listener.bell());
+        }
+    }
+
+    /// Something happened in the folder between two turns: the window shows it, and the model is told with the next prompt.
+    pub(super) async fn show_outside(&mut self) {
+        let Some(listener) = self.outside.listener.clone().filter(|_| self.hears()) else { return };
+        if self.deps.backends.current().is_some() {
+            return;
+        }
+        let files = Arc::clone(&self.session.files);
+        let look = move || {
+            let began = Instant::now();
+            let heard = listener.overhear();
+            let seen: Vec<PathBuf> =
+                if heard.files.is_empty() { Vec::new() } else { lock(&files).seen.keys().cloned().collect() };
+            let known: HashSet<PathBuf> = seen.into_iter().flat_map(both).collect();
+            (heard, known, began.elapsed())
+        };
+        let Ok((heard, known, took)) = tokio::task::spawn_blocking(look).await else { return };
+        self.outside.pause = took * 20;
+        let Heard { mut files, git, .. } = heard;
+        files.retain(|file| !self.outside.own.contains(&file.path));
+        let wrote = self.deps.store.wrote_lately(&self.session.id, self.outside.since - SLACK).await.unwrap_or_default();
+        let told = outside::told(files, self.session.workspace.root(), &known, &wrote);
+        let rows: Vec<OutsideFile> = told.iter().take(ROWS).map(outside::Told::row).collect();
+        let now = (rows.clone(), git == Some(true));
+        // A look at git's state touches its files, too: what is shown already is not shown again.
+        if now != self.outside.shown {
+            self.outside.shown = now;
+            self.out.send(AgentEvent::ChangedOutside(rows)).await;
+        }
     }
 
     /// Tells what others changed since the last step, in an entry of its own. `after_calls`: calls of the session ran since.

@@ -18,7 +18,7 @@ impl Runner {
     /// The conversation follows a checkpoint that a call restored: what came after it is left out, up to the results of
     /// the step that restored it.
     pub(super) async fn go_back(&mut self) {
-        let Some(GoBack { to, mut note, files }) = self.going_back.take() else { return };
+        let Some(GoBack { to, name, mut note, files }) = self.going_back.take() else { return };
         let items = self.session.context.items();
         let is_tool = |body: &Body| matches!(body, Body::Tool(_));
         let made = items.iter().position(|item| item.id == to);
@@ -46,7 +46,7 @@ impl Runner {
             images: Vec::new(),
             context: String::new(),
             origin: Origin::Program,
-            gist: "restored a checkpoint".into(),
+            gist: format!("restored the checkpoint {name}"),
         })
         .await;
     }

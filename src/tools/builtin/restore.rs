@@ -119,6 +119,10 @@ impl Call for RestoreCall {
         format!("{name} · drops from the conversation: {named}{more}")
     }
 
+    fn drops(&self) -> Vec<String> {
+        self.prompts.clone()
+    }
+
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let Self { named, changes, mut unsaved, .. } = *self;
@@ -169,7 +173,7 @@ impl Call for RestoreCall {
             let shown = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).display().to_string();
             let names: Vec<String> = done.files.iter().take(NOTED).map(|file| shown(&file.path)).collect();
             let note = note(&named.name, done.files.len(), &names, &unsaved);
-            let back = GoBack { to: ItemId(named.item), note, files: done.files.clone() };
+            let back = GoBack { to: ItemId(named.item), name: named.name.clone(), note, files: done.files.clone() };
             ctx.agent.go_back(back);
             let files = crate::text::format::plural(done.files.len() as u64, "file", "files");
             Ok(ToolOutput::json(&json!({"restored": named.name, "files": names, "left_alone": unsaved})).summary(files))

@@ -54,6 +54,7 @@ impl Gate {
             proposals: Vec::new(),
             origin: self.whose(request.call),
             changed,
+            drops: request.drops.clone(),
             kept: kept(&request.intent, request.ctx),
             asked_at: self.asker.now(),
         }
@@ -252,7 +253,7 @@ fn masked(mut approval: Approval, masks: &Masks) -> Approval {
     }
     mask_found(&mut approval.targets, &mut approval.payloads, masks);
     mask(&mut approval.origin.saying);
-    for text in &mut approval.changed {
+    for text in approval.changed.iter_mut().chain(&mut approval.drops) {
         mask(text);
     }
     let plain = |entry: &String| matches!(masks.apply(entry, RedactKind::Code), Cow::Borrowed(_));

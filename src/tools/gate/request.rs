@@ -12,6 +12,8 @@ pub(super) struct Request<'a> {
     pub call: &'a ToolCall,
     pub tool: &'a str,
     pub intent: Intent,
+    /// Prompts of turns that it takes out of the conversation.
+    pub drops: Vec<String>,
     /// Why a hook wants a person to be asked.
     pub hook: Option<&'a str>,
     pub ctx: &'a ToolCtx,

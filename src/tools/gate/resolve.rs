@@ -35,7 +35,8 @@ impl Gate {
         ctx: &ToolCtx,
     ) -> Result<Cleared, (Outcome, String)> {
         let intent = planned.intent().clone();
-        let request = Request { call, tool: &planned.spec.name, intent, hook: planned.ask.as_deref(), ctx };
+        let drops = planned.run.drops();
+        let request = Request { call, tool: &planned.spec.name, intent, drops, hook: planned.ask.as_deref(), ctx };
         let (resolution, assessment) = self.resolve(&request, &[], None).await;
         match resolution {
             Resolution::Run { note, by } => {
@@ -68,7 +69,8 @@ impl Gate {
         let stopped = || (Outcome::Interrupted, STOPPED.to_owned());
         let planned = self.plan(tool, &args, ctx).await.ok_or_else(stopped)?;
         let planned = planned.call.map_err(|output| (output.outcome, readable(&output.content)))?;
-        let request = Request { call, tool, intent: planned.intent().clone(), hook: None, ctx };
+        let drops = planned.run.drops();
+        let request = Request { call, tool, intent: planned.intent().clone(), drops, hook: None, ctx };
         let (resolution, assessment) = self.resolve(&request, known, shown).await;
         match resolution {
             Resolution::Run { .. } => {

@@ -299,7 +299,7 @@ async fn what_no_mode_runs_does_not_run_again_either() {
     let gate = Gate::new(Arc::new(bench.dispatch.clone()), rules, Mode::Yolo, Arc::clone(&ctx.world), asks);
     let call = call("terminal", r#"{"command":"touch made"}"#);
     let intent = Intent::Command { line: "touch made".into(), cwd: folder(&ctx), background: false };
-    let blocked = Request { call: &call, tool: &call.name, intent, hook: None, ctx: &ctx };
+    let blocked = Request { call: &call, tool: &call.name, intent, drops: vec![], hook: None, ctx: &ctx };
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
     let output = gate.again_unsandboxed(&blocked, folder(&ctx), "writing made", first, &mpsc::channel(8).0).await;
     assert!(output.content.contains("denied by the user's rule"), "{}", output.content);
@@ -369,7 +369,7 @@ async fn what_a_person_lets_run_without_the_sandbox_is_looked_at_again() {
     let (gate, ctx) = real(&bench, Mode::Ask, &asker);
     let call = call("terminal", r#"{"command":"rm -rf build/x"}"#);
     let intent = Intent::Command { line: "rm -rf build/x".into(), cwd: folder(&ctx), background: false };
-    let blocked = Request { call: &call, tool: &call.name, intent, hook: None, ctx: &ctx };
+    let blocked = Request { call: &call, tool: &call.name, intent, drops: vec![], hook: None, ctx: &ctx };
     let first = ToolOutput::json(&serde_json::json!({ "output": "", "exit_code": 1 }));
     let output = gate.again_unsandboxed(&blocked, folder(&ctx), "writing", first, &mpsc::channel(8).0).await;
     assert!(output.content.contains("keeps the sandbox"), "{}", output.content);

@@ -318,7 +318,7 @@ async fn who_begins_to_write_during_a_look_is_not_interrupted_until_they_are_don
     // Looks of the same length have their end one after the other; the first has had its own by then.
     let intent = Intent::Command { line: "rm -rf build".into(), cwd: waits.bench.path(""), background: false };
     let call = ToolCall { id: "d".into(), name: "terminal".into(), ..ToolCall::default() };
-    let request = Request { call: &call, tool: "terminal", intent, hook: None, ctx: &waits.ctx };
+    let request = Request { call: &call, tool: "terminal", intent, drops: vec![], hook: None, ctx: &waits.ctx };
     for _ in 0..20 {
         let shown = Assessment::of(Verdict::Ask(vec![]));
         assert!(waits.gate.is_stale(shown, &request).await, "the rules allow it by now");
@@ -370,7 +370,7 @@ async fn what_git_says_late_comes_into_the_open_question_and_counts_at_its_end()
     let approval = Approval { intent: intent.clone(), targets: vec![target("not yet")], ..nothing(3) };
     let (gate, ctx) = (Arc::clone(&waits.gate), waits.ctx.clone());
     let waiting = tokio::spawn(async move {
-        let request = Request { call: &call, tool: "terminal", intent, hook: None, ctx: &ctx };
+        let request = Request { call: &call, tool: "terminal", intent, drops: vec![], hook: None, ctx: &ctx };
         let mut shown = Assessment::of(Verdict::Ask(vec![]));
         gate.ask(approval, Some((&mut shown, &request)), Some(late), &ctx).await;
         shown
@@ -401,6 +401,7 @@ fn nothing(id: u64) -> Approval {
         proposals: vec![],
         origin: ApprovalOrigin::default(),
         changed: vec![],
+            drops: vec![],
         kept: false,
         asked_at: 0,
     }

@@ -37,6 +37,8 @@ pub struct Body {
 /// What rows tell that must be seen.
 const REASONS: &str = "reasons";
 const TOUCHED: &str = "what it would touch";
+/// Turns that leave the conversation and are named.
+const DROPS: usize = 12;
 const END: &str = "its end";
 const RUNS: &str = "what runs";
 
@@ -75,6 +77,7 @@ impl Body {
             self.must_from(from, REASONS);
             self.gap(room);
         }
+        self.dropped(&approval.drops, room);
         self.intent(model, approval, room);
         self.touched(&approval.targets, room);
         self.payloads(&approval.payloads, room);
@@ -87,6 +90,25 @@ impl Body {
         if approval.kept {
             wrapped(&mut self.rows, "/rewind can restore these files", Role::Dim, room.columns);
         }
+    }
+
+    /// Turns that would leave the conversation, before what would become of files.
+    fn dropped(&mut self, drops: &[String], room: Room) {
+        if drops.is_empty() {
+            return;
+        }
+        let from = self.rows.len();
+        let head = format!("{} would leave the conversation", format::plural(drops.len() as u64, "turn", "turns"));
+        self.rows.push(Row::ornament(Line::plain(head, Role::Careful)));
+        for prompt in drops.iter().take(DROPS) {
+            wrapped(&mut self.rows, &format!("· {prompt}"), Role::Text, room.columns);
+        }
+        let more = drops.len().saturating_sub(DROPS);
+        if more > 0 {
+            self.rows.push(Row::ornament(Line::plain(format!("… {more} more"), Role::Dim)));
+        }
+        self.must_from(from, TOUCHED);
+        self.gap(room);
     }
 
     /// The line that the person wrote, and how it would be judged.
