@@ -116,7 +116,14 @@ fn files_after(
             && (&back.fate, &made.fate) == (&Fate::Ready, &Fate::Ready)
         {
             let path = format!("{} → {}", made.path, back.path);
-            shown.push(FileBack { path, kind: FileKind::Moved, added: 0, removed: 0, diff: String::new(), fate: Fate::Ready });
+            shown.push(FileBack {
+                path,
+                kind: FileKind::Moved,
+                added: 0,
+                removed: 0,
+                diff: String::new(),
+                fate: Fate::Ready,
+            });
             rest = &more[1..];
             continue;
         }

@@ -107,8 +107,7 @@ fn is_left(path: &Path) -> bool {
         let touched = file.metadata().and_then(|about| about.modified()).ok();
         touched.and_then(|at| SystemTime::now().duration_since(at).ok()).is_some_and(|age| age > FRESH)
     };
-    File::open(path)
-        .is_ok_and(|file| is_old(&file) && flock(&file, FlockOperation::NonBlockingLockShared).is_ok())
+    File::open(path).is_ok_and(|file| is_old(&file) && flock(&file, FlockOperation::NonBlockingLockShared).is_ok())
 }
 
 fn forget(path: &Path) {

@@ -20,9 +20,9 @@ mod workspace;
 
 pub use named::{NO_SESSION, Named, NamedError, Shelf};
 pub use outside::{Fate, Heard, Listener, Strange};
-pub use watch::Bell;
-pub use state::{FoundChange, Recorded};
 pub use owed::Owed;
+pub use state::{FoundChange, Recorded};
+pub use watch::Bell;
 pub use workspace::{Mark, Settings, Workspace};
 
 use crate::config::Paths;

@@ -140,7 +140,10 @@ mod linux {
         }
 
         /// What rings when there is something to take.
-        #[expect(deprecated, reason = "safe here: what is given away stays the same open file; the new way is not safe code")]
+        #[expect(
+            deprecated,
+            reason = "safe here: what is given away stays the same open file; the new way is not safe code"
+        )]
         pub(in super::super) fn bell(&self) -> Option<Bell> {
             let events = self.events.try_clone().ok()?;
             AsyncFd::with_interest(events, Interest::READABLE).ok().map(Bell)

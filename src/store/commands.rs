@@ -6,8 +6,8 @@ use super::journal::{self, Record, pending};
 use super::rewind::{self, RESTORED, changes_of, insert_files, read, record, settled};
 use super::{FileChange, Rewind, RewoundFile, Store, sessions};
 use crate::protocol::{ItemId, SessionId};
-use serde::{Deserialize, Serialize};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -153,10 +153,12 @@ pub(super) fn copy(tx: &Transaction<'_>, from: i64, to: i64, end_turn: u32) -> r
         put.execute((key, to, FORKED))?;
         new.insert(key, tx.last_insert_rowid());
     }
-    let sql = format!("SELECT {} FROM changes WHERE session = ?1 AND turn < ?2 AND undone = 0 ORDER BY key", rewind::CHANGE);
+    let sql =
+        format!("SELECT {} FROM changes WHERE session = ?1 AND turn < ?2 AND undone = 0 ORDER BY key", rewind::CHANGE);
     let mut get = tx.prepare_cached(&sql)?;
     let changes: Vec<FileChange> = get.query_map((from, end_turn), rewind::change)?.collect::<rusqlite::Result<_>>()?;
-    let of = |change: FileChange| FileChange { command: change.command.and_then(|key| new.get(&key).copied()), ..change };
+    let of =
+        |change: FileChange| FileChange { command: change.command.and_then(|key| new.get(&key).copied()), ..change };
     let changes: Vec<FileChange> = changes.into_iter().map(of).collect();
     record(tx, to, &changes).map(drop)
 }

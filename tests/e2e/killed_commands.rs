@@ -43,7 +43,8 @@ fn a_command_that_ran_when_the_program_was_killed_is_undone() {
     term.wait("❯").wait("go");
     // What it changed is found in the background.
     let database = rusqlite::Connection::open(home.hermes().join("state.db")).unwrap();
-    let running = || database.query_row("SELECT count(*) FROM commands WHERE running = 1", [], |row| row.get::<_, i64>(0));
+    let running =
+        || database.query_row("SELECT count(*) FROM commands WHERE running = 1", [], |row| row.get::<_, i64>(0));
     until("it is settled", || running().is_ok_and(|count| count == 0));
     term.send("/undo-command\r").wait("echo bad").wait("there → here").wait("A gone").wait("M a").wait("D made");
     term.wait("Hermes was killed while it ran");

@@ -234,3 +234,34 @@ fn what_a_rewound_turn_knew_of_changes_is_told_again() {
     term.send("again\r").wait("nothing new");
     assert_eq!(sent(&mock).matches("externally").count(), told.matches("externally").count(), "once");
 }
+
+#[test]
+fn an_idle_window_shows_what_others_change_and_counts_only_its_own_lines() {
+    let write = json!({ "path": "a.txt", "content": "one\ntwo\n" });
+    let mock = Mock::start(vec![
+        Step::Calls(String::new(), vec![call("write_file", write)]),
+        run("echo ran"),
+        Step::Text("all done".into()),
+    ]);
+    let home = Home::with(&mock, YOLO);
+    let project = home.project();
+    std::fs::write(project.join("b.txt"), "b\n").unwrap();
+    let mut term = Term::sized(&home, &[], (130, 40));
+    term.wait("❯");
+    term.send("go\r").wait("all done").wait("steps ·").wait("+2 −0");
+    watched(&home);
+    let requests = mock.requests().len();
+    // Nobody sends a prompt.
+    std::fs::write(project.join("b.txt"), "others\n").unwrap();
+    term.wait("≠ b.txt");
+    std::fs::write(project.join("a.txt"), "one\ntwo\nthree\nfour\nfive\n").unwrap();
+    term.wait("≠ a.txt").shows("its own lines in one row", |text| {
+        let rows: Vec<&str> = text.lines().filter(|row| row.contains("a.txt") && row.contains("+2 −0")).collect();
+        rows.iter().filter(|row| row.contains("≠ a.txt")).count() == 1 && !text.contains("+5")
+    });
+    assert_eq!(mock.requests().len(), requests, "the model hears of it with the next prompt");
+    mock.push(vec![Step::Text("I see".into())]);
+    term.send("go on\r").wait("I see");
+    let told = sent(&mock);
+    assert!(told.contains("a.txt was modified externally") && told.contains("b.txt (modified)"), "{told}");
+}

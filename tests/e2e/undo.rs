@@ -298,3 +298,46 @@ fn a_rewind_names_no_file_that_stays_as_it_is() {
     let line = text.lines().find(|line| line.contains("rewound: ")).unwrap();
     assert!(!line.contains("file"), "{line}");
 }
+
+#[test]
+fn a_preview_shows_the_lines_and_a_long_command_in_full() {
+    let long = format!("printf 'new line\\n' >a; echo {} ; echo the-end", "word ".repeat(40));
+    let mock = Mock::start(vec![run("echo x >b"), run(&long), Step::Text("all done".into())]);
+    let home = Home::with(&mock, CONFIG);
+    std::fs::write(home.project().join("a"), "old line\n").unwrap();
+    let mut term = Term::sized(&home, &[], (120, 45));
+    term.wait("❯");
+    term.send("go\r").wait("all done").wait("steps ·");
+    term.send("/undo-command\r").wait("M a +1 −1").wait("the-end").wait("What that changes in them");
+    term.wait("-new line").wait("+old line").wait("older");
+    assert!(!term.text().contains("newer"), "{}", term.text());
+    term.send("\x1b[B").wait("echo x >b").wait("newer");
+    assert!(!term.text().contains("older"), "{}", term.text());
+    term.send("\x1b").gone("Undo a command");
+    term.send("/rewind\r").wait("Go back to a prompt").wait("M a");
+    term.send("\x1b[6~\x1b[6~").wait("+old line");
+    term.send("\x1b").gone("Go back to a prompt");
+}
+
+#[test]
+fn the_card_of_a_restore_names_the_turns_that_would_go() {
+    let tool = |name: &str| Step::Calls(String::new(), vec![call(name, json!({ "name": "before" }))]);
+    let mock = Mock::start(vec![tool("checkpoint"), Step::Text("is saved".into())]);
+    let home = Home::with(&mock, "");
+    let project = home.project();
+    std::fs::write(project.join("a"), "good\n").unwrap();
+    let mut term = Term::sized(&home, &[], (120, 40));
+    term.wait("❯");
+    term.send("first\r").wait("is saved").wait("steps ·");
+    mock.push(vec![Step::Text("is tried".into())]);
+    term.send("try the other way\r").wait("is tried");
+    std::fs::write(project.join("a"), "bad\n").unwrap();
+    mock.push(vec![tool("restore"), Step::Text("went back".into())]);
+    term.send("back\r")
+        .wait("turns would leave the conversation")
+        .wait("· “try the other way”")
+        .wait("Esc: decide later");
+    term.send("y").wait("Enter confirms");
+    term.send("\r").wait("went back").wait("restored the checkpoint before");
+    assert_eq!(std::fs::read_to_string(project.join("a")).unwrap(), "good\n");
+}

@@ -189,7 +189,8 @@ impl Runner {
         self.outside.pause = took * 20;
         let Heard { mut files, git, .. } = heard;
         files.retain(|file| !self.outside.own.contains(&file.path));
-        let wrote = self.deps.store.wrote_lately(&self.session.id, self.outside.since - SLACK).await.unwrap_or_default();
+        let wrote =
+            self.deps.store.wrote_lately(&self.session.id, self.outside.since - SLACK).await.unwrap_or_default();
         let told = outside::told(files, self.session.workspace.root(), &known, &wrote);
         let rows: Vec<OutsideFile> = told.iter().take(ROWS).map(outside::Told::row).collect();
         let now = (rows.clone(), git == Some(true));

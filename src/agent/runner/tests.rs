@@ -53,7 +53,7 @@ fn question(port: &AgentHandle) -> Approval {
         proposals: vec![],
         origin: port.origin(),
         changed: vec![],
-            drops: vec![],
+        drops: vec![],
         kept: false,
         asked_at: 0,
     }

@@ -31,7 +31,7 @@ fn approval(id: u64, command: &str, verdict: fn(Vec<Why>) -> Verdict) -> Box<App
         payloads: vec![],
         origin: ApprovalOrigin::default(),
         changed: vec![],
-            drops: vec![],
+        drops: vec![],
         kept: false,
         asked_at: 0,
     })

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What is always so of such a command.
-const KILLED: &str = "Hermes was killed while it ran: what others changed until this session was opened again counts as its work";
+const KILLED: &str =
+    "Hermes was killed while it ran: what others changed until this session was opened again counts as its work";
 /// Why nothing is known.
 const UNKNOWN: &str = "what it changed: Hermes was killed while it ran";
 

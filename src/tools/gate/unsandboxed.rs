@@ -45,7 +45,12 @@ impl Gate {
             stay();
             return left(first, "it cannot run again");
         };
-        let request = Request { intent: planned.intent().clone(), drops: planned.run.drops(), hook: planned.ask.as_deref(), ..*blocked };
+        let request = Request {
+            intent: planned.intent().clone(),
+            drops: planned.run.drops(),
+            hook: planned.ask.as_deref(),
+            ..*blocked
+        };
         if let Err(note) = self.without_sandbox(&request, what).await {
             stay();
             return left(first, &note);

@@ -10,7 +10,8 @@ const FILES: usize = 40;
 
 /// The lines of all files that have some, under a head; empty when none has.
 pub(super) fn lines(files: &[FileBack], columns: usize) -> Vec<Line> {
-    let with: Vec<&FileBack> = files.iter().filter(|file| !file.diff.is_empty() && file.fate != Fate::Already).collect();
+    let with: Vec<&FileBack> =
+        files.iter().filter(|file| !file.diff.is_empty() && file.fate != Fate::Already).collect();
     if with.is_empty() {
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! Undoing one command: the command, what would be put back, and what can't be.
 
-use super::{Frame, diffs};
 use super::rewind::{draw_lines, file_lines, shown, text};
+use super::{Frame, diffs};
 use crate::app::Model;
 use crate::app::action::Action;
 use crate::app::input::hint;
@@ -54,10 +54,7 @@ pub fn draw(
         return None;
     };
     let command = truncate_end(&shown(&point.line), usize::from(place.width).saturating_sub(2));
-    let head = Line {
-        spans: vec![Span::new("$ ", Role::Accent), Span::new(command, Role::Strong)],
-        ..Line::default()
-    };
+    let head = Line { spans: vec![Span::new("$ ", Role::Accent), Span::new(command, Role::Strong)], ..Line::default() };
     paint.line(row(place, 0), &head);
     let age = format::age(model.now - point.at);
     paint.fit(place.x + 2, row(place, 1).y, place.width.saturating_sub(2), &age, paint.role(Role::Dim));

@@ -245,7 +245,7 @@ pub fn approval() -> Model {
         payloads: vec![],
         origin: crate::policy::ApprovalOrigin { saying: "start from a **clean** tree".into(), ..Default::default() },
         changed: vec![],
-            drops: vec![],
+        drops: vec![],
         kept: false,
         asked_at: NOW,
     };

@@ -162,7 +162,8 @@ fn undo() -> UndoModal {
         let diff = "@@ -1,2 +1,2 @@\n fn main() {\n-\tnew();\n+\told();\n".to_owned();
         FileBack { path: path.into(), kind, added: 3, removed: 12, diff, fate }
     };
-    let plain = |path: &str, kind| FileBack { added: 0, removed: 0, diff: String::new(), ..file(path, kind, Fate::Ready) };
+    let plain =
+        |path: &str, kind| FileBack { added: 0, removed: 0, diff: String::new(), ..file(path, kind, Fate::Ready) };
     let files = vec![
         file("src/store/mod.rs", FileKind::Modified, Fate::Ready),
         plain("src/new.rs → src/old.rs", FileKind::Moved),
@@ -186,8 +187,13 @@ fn rewind(confirm: Option<Confirming>) -> RewindModal {
         files,
         commands,
     };
-    let file = |path: &str, kind, fate| {
-        FileBack { path: path.into(), kind, added: 3, removed: 12, diff: "@@ -1 +1 @@\n-new\n+old\n".into(), fate }
+    let file = |path: &str, kind, fate| FileBack {
+        path: path.into(),
+        kind,
+        added: 3,
+        removed: 12,
+        diff: "@@ -1 +1 @@\n-new\n+old\n".into(),
+        fate,
     };
     let files = vec![
         file("src/store/mod.rs", FileKind::Modified, Fate::Ready),

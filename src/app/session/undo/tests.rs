@@ -15,8 +15,14 @@ fn list(model: &mut Model, points: &[UndoPoint]) -> Vec<Effect> {
 }
 
 fn see(model: &mut Model, command: i64, fates: &[Fate]) {
-    let file =
-        |fate: &Fate| FileBack { path: "a".into(), kind: FileKind::Modified, added: 1, removed: 0, diff: String::new(), fate: fate.clone() };
+    let file = |fate: &Fate| FileBack {
+        path: "a".into(),
+        kind: FileKind::Modified,
+        added: 1,
+        removed: 0,
+        diff: String::new(),
+        fate: fate.clone(),
+    };
     let preview = UndoPreview { command, files: fates.iter().map(file).collect(), gaps: Vec::new() };
     update(model, 0, Msg::Loaded(LoadReply::UndoPreview { command, preview: Ok(Box::new(preview)) }));
 }

@@ -401,7 +401,7 @@ fn nothing(id: u64) -> Approval {
         proposals: vec![],
         origin: ApprovalOrigin::default(),
         changed: vec![],
-            drops: vec![],
+        drops: vec![],
         kept: false,
         asked_at: 0,
     }
