@@ -89,7 +89,7 @@ fn a_fork_undoes_the_commands_that_it_carries_and_sees_what_its_parent_did_since
     let project = home.project();
     let mut term = Term::sized(&home, &[], (120, 40));
     term.wait("❯");
-    term.send("go\r").wait("all done").wait("steps ·");
+    term.send("go\r").wait("all done").wait("steps ·").wait("Ctrl-P palette");
     term.send("/fork\r").wait("(fork)");
     // The parent goes on, in its tab.
     let other = Mock::start(vec![run("echo two >a; echo second"), Step::Text("parent went on".into())]);

@@ -214,7 +214,8 @@ fn what_a_rewound_turn_knew_of_changes_is_told_again() {
     let appended = std::fs::read_to_string(project.join("a.txt")).unwrap() + "user\n";
     std::fs::write(project.join("a.txt"), appended).unwrap();
     std::fs::write(project.join("n.txt"), "n\n").unwrap();
-    term.send("/rewind\r").wait("Go back to a prompt");
+    // Enter goes on once it is known what would happen.
+    term.send("/rewind\r").wait("Go back to a prompt").wait("Left out of the conversation");
     term.send("\r").wait("nothing has changed yet");
     term.send("c").wait("▸ Conversation only");
     term.send("\r").gone("nothing has changed yet");
