@@ -56,7 +56,7 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
         (row.session, row.state, row.began) = (Some(id.clone()), ChildState::Working, crate::agent::now());
     });
     let mut follow = Follow { family, number, id, limits, events, seen: Watched::default() };
-    let state = follow.to_end(ends).await;
+    let state = follow.until_over(ends).await;
     let Follow { id, events, seen, .. } = follow;
     family.opener.order(&id, AgentCommand::Close { cleared: false });
     // What it still tells while it is saved is nobody's; room is made for it.
@@ -115,7 +115,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
-    async fn to_end(&mut self, ends: impl Future<Output = ()>) -> ChildState {
+    async fn until_over(&mut self, ends: impl Future<Output = ()>) -> ChildState {
         let mut ends = std::pin::pin!(ends);
         let limit = self.limits.time.map(|time| Instant::now() + time);
         let mut stopping: Option<(Instant, ChildState)> = None;

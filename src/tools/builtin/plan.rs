@@ -146,9 +146,12 @@ async fn ask(ctx: &ToolCtx, text: String, choices: Vec<String>, own: bool) -> Re
     let question = Question { id: QuestionId::default(), call_id, text, choices, allow_freetext: own };
     tokio::select! {
         biased;
-        answer = ctx.agent.ask(question) => answer.map_err(|why| match ctx.cancel.is_cancelled() {
-            true => ToolError::Interrupted,
-            false => ToolError::Failed(format!("nobody can approve here: {why}")),
+        answer = ctx.agent.ask(question) => answer.map_err(|why| {
+            if ctx.cancel.is_cancelled() {
+                ToolError::Interrupted
+            } else {
+                ToolError::Failed(format!("nobody can approve here: {why}"))
+            }
         }),
         () = ctx.cancel.cancelled() => Err(ToolError::Interrupted),
     }
