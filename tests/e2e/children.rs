@@ -26,7 +26,7 @@ scenes:
       - text: Done. It holds a seed.
   - when: 'wait for the signal'
     steps:
-      - calls: [{name: terminal, args: {command: "while [ ! -e signal ]; do sleep 0.05; done; echo heard"}}]
+      - calls: [{name: terminal, args: {command: "while [ ! -e ../signal ]; do sleep 0.05; done; echo heard"}}]
       - text: Done. I heard it.
   - when: 'remove the folder'
     steps:
@@ -63,7 +63,7 @@ fn three_children_work_at_once_and_one_asks_in_the_inbox_of_its_parent() {
     term.send("y").wait("Enter confirms");
     term.send("\r").wait("✓ child 3");
     assert!(!victim.exists());
-    std::fs::write(home.project().join("signal"), "").unwrap();
+    std::fs::write(home.project().parent().unwrap().join("signal"), "").unwrap();
     term.wait("All three are back.").wait("3 completed");
     // What the model got: a summary of each, in the order of the tasks, that starts with its status.
     term.send("/agents\r").wait("Agents").wait("child 2: wait for the signal");

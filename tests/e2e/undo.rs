@@ -309,7 +309,7 @@ fn a_preview_shows_the_lines_and_a_long_command_in_full() {
     term.wait("❯");
     term.send("go\r").wait("all done").wait("steps ·");
     term.send("/undo-command\r").wait("M a +1 −1").wait("the-end").wait("What that changes in them");
-    term.wait("-new line").wait("+old line").wait("older");
+    term.send("\x1b[6~").wait("-new line").wait("+old line").wait("older");
     assert!(!term.text().contains("newer"), "{}", term.text());
     term.send("\x1b[B").wait("echo x >b").wait("newer");
     assert!(!term.text().contains("older"), "{}", term.text());
@@ -330,7 +330,7 @@ fn the_card_of_a_restore_names_the_turns_that_would_go() {
     term.wait("❯");
     term.send("first\r").wait("is saved").wait("steps ·");
     mock.push(vec![Step::Text("is tried".into())]);
-    term.send("try the other way\r").wait("is tried");
+    term.send("try the other way\r").wait("is tried").wait("Ctrl-P palette");
     std::fs::write(project.join("a"), "bad\n").unwrap();
     mock.push(vec![tool("restore"), Step::Text("went back".into())]);
     term.send("back\r")

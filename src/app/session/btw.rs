@@ -13,8 +13,8 @@ pub fn ask(model: &mut Model, out: &mut Vec<Effect>, question: &str) {
     if question.is_empty() {
         return model.notices.add(model.now, Level::Warning, "/btw needs a question behind it");
     }
-    if model.tab.session.is_some() {
-        model.notices.add(model.now, Level::Info, "asked beside the turn; the answer comes here");
+    if model.tab.of.is_some() || model.tab.session.is_some() {
+        model.notices.add(model.now, Level::Info, "asked; the answer comes here, and is not kept");
         out.push(Effect::Agent(AgentCommand::ByTheWay(question.to_owned())));
     } else {
         composer::set_text(model, &format!("/btw {question}"));

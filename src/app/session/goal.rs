@@ -14,7 +14,8 @@ pub fn goal(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         "clear" | "off" => GoalOrder::Clear,
         text => GoalOrder::Set(text.to_owned()),
     };
-    if model.tab.session.is_some() {
+    // An order waits until its session is open.
+    if model.tab.of.is_some() || model.tab.session.is_some() {
         out.push(Effect::Agent(AgentCommand::Goal(order)));
     } else {
         composer::set_text(model, &format!("/goal {argument}"));
