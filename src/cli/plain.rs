@@ -384,6 +384,7 @@ fn question(approval: &Approval) -> String {
         Intent::Read(path) => path.display().to_string(),
         Intent::Input { process, text } => format!("type into {process}: {text}"),
         Intent::Remote { args, .. } => args.clone(),
+        Intent::Code { code, .. } => code.clone(),
         Intent::Talk => approval.tool.clone(),
     };
     let mut out = format!("Approve {}: {}", approval.tool, visible(&what).text);

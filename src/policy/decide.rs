@@ -1,6 +1,7 @@
 //! From what a call would do and the rules that hold to a verdict.
 
 mod closed;
+mod code;
 mod line;
 mod mode;
 mod path;
@@ -47,6 +48,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         Intent::Talk => by_name(names, cwd, rules, &mut by),
         Intent::Read(file) => path::read(file, cwd, rules, names, world, &mut by),
         Intent::Edit(edits) => path::edit(edits, mode, cwd, rules, names, world, &mut by),
+        Intent::Code { language, code, cwd } => code::judge(language, code, cwd, rules, names, world, &mut by),
         Intent::Remote { server, tool, .. } => super::remote::judge(server, tool, cwd, rules, &mut by),
         Intent::Command { line, cwd, .. } => line::judge(line, cwd, rules, names, world, &mut by),
         Intent::Input { process, text } => Typed { process, text, cwd, rules, names, world }.judge(&mut by),

@@ -349,7 +349,9 @@ fn lasts_or_leaves(unaided: &Verdict, intent: &Intent, world: &dyn World) -> Opt
             }
             invocations.iter().any(|i| is_any(&lists.send, i) || reaches(i) || to_host(i)).then_some(LEAVES)
         }
-        Intent::Read(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => None,
+        // What computes asks nothing, and the calls of a script are looked at one by one.
+        Intent::Code { .. } if !matches!(unaided, Verdict::Allow(_)) => Some(LEAVES),
+        Intent::Read(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => None,
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Intent {
     /// Calls a tool that another program brings. `tool` is its whole name (`mcp__server__tool`), as rules, grants and the
     /// allowlist name it; `args` is JSON, indented; `claims` is what the program says of the tool, which changes nothing.
     Remote { server: String, tool: String, args: String, claims: Vec<String> },
+    /// Runs a script of this language on the machine of the program, with `cwd` as its folder.
+    Code { language: String, code: String, cwd: PathBuf },
     /// Touches only the agent's own state: plan, questions, listing processes.
     Talk,
 }

@@ -58,7 +58,9 @@ fn judged(intent: &Intent, cwd: &Path, world: &dyn World) -> Judgement {
     match intent {
         Intent::Command { line, cwd, .. } => shell::judge(line, cwd, world),
         Intent::Input { text, .. } => shell::judge(text, cwd, world),
-        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => Judgement::default(),
+        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
+            Judgement::default()
+        }
     }
 }
 
@@ -188,7 +190,9 @@ fn payloads(intent: &Intent, judgement: &Judgement) -> Vec<Payload> {
     let line = match intent {
         Intent::Command { line, .. } => line,
         Intent::Input { text, .. } => text,
-        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => return Vec::new(),
+        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
+            return Vec::new();
+        }
     };
     let hidden = |payload: &&shell::Payload| !payload.text.trim().is_empty() && !line.contains(payload.text.trim());
     let shown = judgement.payloads.iter().filter(hidden).map(|payload| Payload {

@@ -158,9 +158,12 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
                 modal.cursor = line.chars().count();
                 ApprovalStage::Editing(line.clone())
             }
-            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
-                ApprovalStage::Choosing
-            }
+            Intent::Read(_)
+            | Intent::Edit(_)
+            | Intent::Input { .. }
+            | Intent::Remote { .. }
+            | Intent::Code { .. }
+            | Intent::Talk => ApprovalStage::Choosing,
         },
     };
     if modal.selected == ApprovalChoice::Deny {

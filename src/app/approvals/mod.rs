@@ -281,6 +281,7 @@ fn command(intent: &Intent) -> String {
         Intent::Remote { tool, args, .. } => {
             format!("{tool} {}", args.split_whitespace().collect::<Vec<_>>().join(" "))
         }
+        Intent::Code { code, .. } => format!("script: {}", code.split_whitespace().collect::<Vec<_>>().join(" ")),
         Intent::Talk => "talk".into(),
     }
 }

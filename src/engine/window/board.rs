@@ -190,6 +190,7 @@ fn call(approval: &Approval) -> String {
         Intent::Read(path) => path.display().to_string(),
         Intent::Remote { args, .. } => args.clone(),
         Intent::Input { text, .. } => text.clone(),
+        Intent::Code { code, .. } => code.clone(),
         Intent::Talk => String::new(),
     };
     let why: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.text.as_str()).collect();

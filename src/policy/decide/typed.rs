@@ -18,7 +18,7 @@ const OF_NO_SHELL: &[&str] = &[
 ];
 
 /// Classes that say that code of an interpreter is not followed to its end.
-const OF_CODE: &[&str] = &["script execution via -e/-c flag", "script execution via heredoc"];
+pub(super) const OF_CODE: &[&str] = &["script execution via -e/-c flag", "script execution via heredoc"];
 
 /// How an interpreter is given code in a command: its name without a version, the words before the code, and what makes of
 /// code that only computes a look at something. At a prompt the person looks.

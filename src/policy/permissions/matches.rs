@@ -25,6 +25,7 @@ impl<'a> Names<'a> {
             Intent::Input { .. } => ("terminal.write", "terminal"),
             Intent::Read(_) => ("file.read", "file"),
             Intent::Edit(_) => ("file.write", "file"),
+            Intent::Code { .. } => ("code.run", "code"),
             Intent::Remote { tool, .. } => return Self { tool, action: "", family: "" },
             Intent::Talk => ("", "agent"),
         };

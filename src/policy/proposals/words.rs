@@ -66,7 +66,7 @@ pub(super) fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: 
             each_once(all, verdict)
         }
         Intent::Read(path) => each_once(of_file("file.read", path, cwd, world).map(|line| vec![line]), verdict),
-        Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => Vec::new(),
+        Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => Vec::new(),
     }
 }
 
@@ -75,7 +75,11 @@ pub(super) fn very_files(intent: &Intent, verdict: &Verdict, cwd: &Path) -> Vec<
     let all: Option<Vec<String>> = match intent {
         Intent::Edit(edits) => edits.iter().map(|edit| of_very_file(action(edit.removes), &edit.path, cwd)).collect(),
         Intent::Read(path) => of_very_file("file.read", path, cwd).map(|line| vec![line]),
-        Intent::Command { .. } | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => None,
+        Intent::Command { .. }
+        | Intent::Input { .. }
+        | Intent::Remote { .. }
+        | Intent::Code { .. }
+        | Intent::Talk => None,
     };
     each_once(all, verdict).into_iter().next().unwrap_or_default()
 }

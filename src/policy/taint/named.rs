@@ -46,8 +46,8 @@ pub(super) fn unnamed(intent: &Intent, untrusted: &Untrusted, lists: &Lists, wor
     let strange = |host: &String| !is_this_machine(host) && !untrusted.is_named(host);
     let (line, cwd) = match intent {
         Intent::Command { line, cwd, .. } => (line, cwd),
-        // A tool of a server that takes an address may go there.
-        Intent::Remote { args, .. } => {
+        // A tool of a server that takes an address may go there, and so may a script that names one.
+        Intent::Remote { args, .. } | Intent::Code { code: args, .. } => {
             let words = args.split(|c: char| c.is_whitespace() || "'\"`<>()[]{},".contains(c));
             return words.filter(|word| word.contains("://")).filter_map(host).find(strange);
         }

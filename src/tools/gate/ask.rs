@@ -232,9 +232,10 @@ fn masked(mut approval: Approval, masks: &Masks) -> Approval {
         false
     };
     let moved = match &mut approval.intent {
-        Intent::Command { line: text, .. } | Intent::Input { text, .. } | Intent::Remote { args: text, .. } => {
-            mask(text)
-        }
+        Intent::Command { line: text, .. }
+        | Intent::Input { text, .. }
+        | Intent::Remote { args: text, .. }
+        | Intent::Code { code: text, .. } => mask(text),
         Intent::Edit(edits) => {
             for edit in edits {
                 mask(&mut edit.diff);

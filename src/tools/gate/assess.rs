@@ -91,6 +91,7 @@ impl Gate {
             Intent::Command { line, .. } => (line, "command"),
             Intent::Input { text, .. } => (text, "input"),
             Intent::Remote { args, .. } => (args, "argument"),
+            Intent::Code { code, .. } => (code, "script"),
             Intent::Read(_) | Intent::Edit(_) | Intent::Talk => return None,
         };
         let mask = mask_in(text)?;

@@ -38,7 +38,7 @@ impl Gate {
         let (what, kind) = told(intent);
         record.what = what;
         record.cwd = match intent {
-            Intent::Command { cwd, .. } => cwd.display().to_string(),
+            Intent::Command { cwd, .. } | Intent::Code { cwd, .. } => cwd.display().to_string(),
             _ => folder(ctx).display().to_string(),
         };
         record.backend = match ctx.backends.current() {
@@ -150,6 +150,7 @@ fn told(intent: &Intent) -> (String, RedactKind) {
         }
         Intent::Input { process, text } => (format!("{process}: {text}"), RedactKind::Code),
         Intent::Remote { args, .. } => (args.clone(), RedactKind::Code),
+        Intent::Code { code, .. } => (code.clone(), RedactKind::Code),
         Intent::Talk => (String::new(), RedactKind::Code),
     }
 }

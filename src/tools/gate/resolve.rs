@@ -142,6 +142,7 @@ impl Gate {
     fn announced(&self, resolution: Resolution, intent: &Intent) -> Resolution {
         let what = match intent {
             Intent::Command { line, .. } => line.split_whitespace().collect::<Vec<_>>().join(" "),
+            Intent::Code { .. } => "the script that needed approval".to_owned(),
             Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
                 "the call that needed approval".to_owned()
             }

@@ -126,6 +126,7 @@ fn title(intent: &Intent) -> &'static str {
         Intent::Input { .. } => "⚠ Approve typing into a program",
         Intent::Read(_) => "⚠ Approve reading",
         Intent::Remote { .. } => "⚠ Approve an external tool",
+        Intent::Code { .. } => "⚠ Approve a script",
         Intent::Talk => "⚠ Approve",
     }
 }

@@ -29,3 +29,5 @@ mod transform;
 mod unknown;
 pub(super) mod wrappers;
 mod xargs;
+
+pub use code::{JAVASCRIPT, script};

@@ -182,6 +182,7 @@ impl Body {
                     self.rows.extend(command::said(&format!("{server} says: {claim}"), room.columns));
                 }
             }
+            Intent::Code { code, .. } => self.command(model, code.trim_end(), reasons, room),
             Intent::Talk => self.reasons(reasons, room),
         }
     }
@@ -224,6 +225,10 @@ fn place(model: &Model, intent: &Intent) -> String {
             let place =
                 model.tab.session.as_ref().map_or(model.config.terminal.backend.as_str(), |session| &session.place);
             format!("in {} · {place}", model.shown_folder(&cwd.to_string_lossy()))
+        }
+        // It runs here wherever commands do.
+        Intent::Code { language, cwd, .. } => {
+            format!("{language} in {} · this machine", model.shown_folder(&cwd.to_string_lossy()))
         }
         Intent::Input { process, .. } => format!("into {process}"),
         Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => String::new(),

@@ -92,6 +92,7 @@ pub fn past(past: &Past, intent: &Intent) -> String {
         Intent::Edit(_) => ("file change", "file changes"),
         Intent::Read(_) => ("read that asked", "reads that asked"),
         Intent::Remote { .. } => ("such tool call", "such tool calls"),
+        Intent::Code { .. } => ("such script", "such scripts"),
         Intent::Command { .. } | Intent::Input { .. } | Intent::Talk => ("command", "commands"),
     };
     let last = format::plural(past.of as u64, one, many);

@@ -26,9 +26,28 @@ const MODULES: &[&str] = &[
     "pty",
     "io",
     "inspect",
+    "enum",
+    "bltns",
     "child_process",
     "vm",
     "module",
+];
+
+/// Functions of Python that need no import. A variable of the same name may not be bound when it is used.
+const BUILT_IN: &[&str] = &[
+    "eval",
+    "exec",
+    "compile",
+    "open",
+    "input",
+    "getattr",
+    "setattr",
+    "delattr",
+    "globals",
+    "locals",
+    "vars",
+    "breakpoint",
+    "memoryview",
 ];
 
 /// Arguments of R by which a function that prints writes to a file or a program.
@@ -36,7 +55,7 @@ const WRITES_TO: &[&str] = &["file", "con", "append", "pager", "cmd", "command",
 
 /// What the names of a text are.
 #[derive(Default)]
-struct Names {
+pub(super) struct Names {
     /// Variables of its own.
     own: HashSet<String>,
     /// Functions of its own.
@@ -53,6 +72,17 @@ pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool
     if tokens.iter().all(|token| matches!(token, Token::Number(_) | Token::Text(_) | Token::Sign(_) | Token::Break)) {
         return false;
     }
+    only_calls_names(lang, tokens) && (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
+}
+
+/// The same of a script, for which a bare value is as good as any.
+pub(super) fn only_knows(known: &Harmless, lang: Lang, tokens: &[Token]) -> bool {
+    let Some(names) = Names::read(lang, tokens) else { return false };
+    only_calls_names(lang, tokens) && (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
+}
+
+/// Whether nothing computed is called, and no text names a way out.
+fn only_calls_names(lang: Lang, tokens: &[Token]) -> bool {
     // What a call or an index gives is not called: nobody can say what it is.
     let computed = |pair: &[Token]| match pair {
         [Token::Sign(')' | ']'), Token::Sign('(')] => true,
@@ -61,11 +91,17 @@ pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool
         [Token::Sign(')' | ']'), Token::Text(_) | Token::Sign('{')] => lang == Lang::Lua,
         _ => false,
     };
-    let hidden = |text: &Token| matches!(text, Token::Text(t) if HIDDEN.contains(&t.as_str()) || t.starts_with("__"));
-    if tokens.windows(2).any(computed) || tokens.iter().any(hidden) {
-        return false;
-    }
-    (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
+    let hidden = |text: &Token| match text {
+        Token::Text(text) => HIDDEN.contains(&text.as_str()) || text.starts_with("__") && text != "__main__",
+        _ => false,
+    };
+    !tokens.windows(2).any(computed) && !tokens.iter().any(hidden)
+}
+
+/// Whether a module, or something of it, is in the list.
+pub(super) fn has_module(known: &Harmless, module: &str) -> bool {
+    let inside = |path: &String| path.strip_prefix(module).is_some_and(|rest| rest.starts_with('.'));
+    listed(known, module) || known.paths.iter().any(inside)
 }
 
 /// Whether a dotted path is in the list, and does not pass through another module.
@@ -85,7 +121,7 @@ fn name(token: Option<&Token>) -> Option<&str> {
 
 impl Names {
     /// Collects definitions and imports; `None` for an import that takes everything.
-    fn read(lang: Lang, tokens: &[Token]) -> Option<Names> {
+    pub(super) fn read(lang: Lang, tokens: &[Token]) -> Option<Names> {
         let mut names = Names::default();
         let sign = |at: usize, c: char| tokens.get(at) == Some(&Token::Sign(c));
         let add_all = |names: &mut Names, from: usize, to: usize| {
@@ -127,7 +163,11 @@ impl Names {
                 (Lang::Python, "from") if name(tokens.get(i + 1)).is_some() => {
                     let middle = until(i + 1, &|t| name(Some(t)) == Some("import"));
                     let module: Vec<&str> = tokens[i + 1..middle].iter().filter_map(|t| name(Some(t))).collect();
-                    let end = until(middle, &|t| matches!(t, Token::Break | Token::Sign(';')));
+                    // Parentheses may hold several lines of names.
+                    let end = match close_of(tokens, middle + 1).filter(|_| sign(middle + 1, '(')) {
+                        Some(close) => close,
+                        None => until(middle, &|t| matches!(t, Token::Break | Token::Sign(';'))),
+                    };
                     names.imports(tokens.get(middle + 1..end)?, &format!("{}.", module.join(".")))?;
                     i = end;
                     continue;
@@ -178,6 +218,17 @@ impl Names {
                         add_all(&mut names, i, i + 1);
                     }
                 }
+                // `a, b, c = …`
+                (Lang::Python, _)
+                    if sign(i + 1, ',')
+                        && i.checked_sub(1).is_none_or(|at| matches!(tokens[at], Token::Break | Token::Sign(';' | ':'))) =>
+                {
+                    let among = |t: &Token| matches!(t, Token::Name { member: false, .. } | Token::Sign(',' | '*'));
+                    let end = until(i + 1, &|t| !among(t));
+                    if sign(end, '=') && !sign(end + 1, '=') {
+                        add_all(&mut names, i, end);
+                    }
+                }
                 // `a = …`, `a, b = …`, `a += …`
                 (Lang::Python | Lang::Ruby | Lang::Lua | Lang::Js, _) => {
                     let plain = sign(i + 1, '=') && !sign(i + 2, '=') && !sign(i + 2, '>') && !sign(i + 2, '~');
@@ -205,6 +256,9 @@ impl Names {
                 return None;
             }
             let words: Vec<&str> = part.iter().filter_map(|t| name(Some(t))).collect();
+            if words.is_empty() {
+                continue;
+            }
             let (path, alias) = match words.iter().position(|w| *w == "as") {
                 Some(at) => (words[..at].join("."), words.get(at + 1).copied()),
                 None => (words.join("."), None),
@@ -221,8 +275,13 @@ impl Names {
         Some(())
     }
 
+    /// What was imported, under its whole name.
+    pub(super) fn modules(&self) -> impl Iterator<Item = &str> {
+        self.imported.values().map(String::as_str)
+    }
+
     /// Whether this token may stand in harmless code.
-    fn allows(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize) -> bool {
+    pub(super) fn allows(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize) -> bool {
         match &tokens[i] {
             Token::Shell(_) => false,
             Token::Regex { evaluates } => !evaluates,
@@ -245,6 +304,9 @@ impl Names {
         let key = matches!(tokens.get(i + 1), Some(Token::Sign(':'))) && lang == Lang::Js;
         let argument = tokens.get(i + 1) == Some(&Token::Sign('='))
             && (lang == Lang::Python || lang == Lang::R && !WRITES_TO.contains(&text));
+        if lang == Lang::Python && BUILT_IN.contains(&text) {
+            return known.words.iter().any(|w| w == text);
+        }
         if self.functions.contains(text) || (!called && (self.own.contains(text) || key || argument)) {
             return !text.starts_with("__");
         }
@@ -269,7 +331,7 @@ impl Names {
     }
 
     /// The whole dotted path that starts at a name.
-    fn path(&self, tokens: &[Token], i: usize) -> String {
+    pub(super) fn path(&self, tokens: &[Token], i: usize) -> String {
         let mut path = name(tokens.get(i)).unwrap_or("").to_owned();
         if let Some(stands) = self.imported.get(&path) {
             path.clone_from(stands);
@@ -329,7 +391,7 @@ impl Names {
             let plain = if lang == Lang::Ruby { text.trim_end_matches('!') } else { text };
             known.methods.iter().any(|m| m == plain) && !(text == "replace" && lang == Lang::Python && paths())
         } else {
-            !HIDDEN.contains(&text)
+            !HIDDEN.contains(&text) && (known.fields.is_empty() || known.fields.iter().any(|field| field == text))
         }
     }
 

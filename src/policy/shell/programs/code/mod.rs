@@ -5,8 +5,11 @@ mod calls;
 mod effects;
 mod harmless;
 mod lex;
+mod script;
 mod strings;
 mod value;
+
+pub use script::{JAVASCRIPT, script};
 
 use crate::policy::shell::read::ast::Span;
 use crate::policy::shell::walk::Walker;
@@ -80,6 +83,22 @@ struct Shapes {
     opens: Vec<String>,
     sql: Vec<String>,
     harmless: BTreeMap<String, Harmless>,
+    /// The same of a script that calls tools.
+    script: Harmless,
+    /// What else a script does, by names.
+    direct: Vec<Direct>,
+}
+
+/// A class of what a script does by itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Direct {
+    /// As it is granted: `code that runs programs`.
+    effect: String,
+    /// As a person reads it, before the name: `runs programs`.
+    says: String,
+    /// Modules, functions and members.
+    names: Vec<String>,
 }
 
 /// What code of a language may hold and still only compute and print.
@@ -92,6 +111,8 @@ struct Harmless {
     paths: Vec<String>,
     /// Methods of a value.
     methods: Vec<String>,
+    /// Fields of a value; none named: all but those that lead to the machine.
+    fields: Vec<String>,
 }
 
 static SHAPES: LazyLock<Result<Shapes, String>> =
