@@ -313,6 +313,8 @@ const STARTS: &[(&str, &str)] = &[
     ("exec/process/login.rs", "the person's login shell, for its variables"),
     ("runtime/images.rs", "the clipboard's picture, fixed words"),
     ("cli/config.rs", "the person's editor, from the command line"),
+    ("tools/code/run.rs", "the interpreter of a script, whose text the gate let through"),
+    ("exec/child/script.rs", "that interpreter, and a shell that ends it when this program is gone; fixed words"),
     ("tools/file/checks.rs", "checkers of the person's configuration after an edit"),
     ("tools/builtin/terminal/run.rs", "the terminal tool: behind the gate"),
     ("plugins/fire.rs", "hooks, which a person said yes to"),
@@ -453,6 +455,8 @@ fn every_tool_file_is_in_the_list() {
 const TOOL_NAMES: &[(&str, &str)] = &[
     ("tools/offer/toolset.rs", "the table of toolsets"),
     ("policy/permissions/", "words of `permissions.yaml`, whose subjects are tools too"),
+    ("tools/code/", "names that scripts call, whether the session has the tools or not"),
+    ("policy/decide/code.rs", "the family of a command, whose rules hold for what a script runs"),
     ("policy/decide/closed.rs", "the subject that closes files to a search"),
     ("ui/modal/approval/grants.rs", "lines of `permissions.yaml` in words"),
     ("plugins/hook.rs", "another program's names for ours, so that its matchers fit"),

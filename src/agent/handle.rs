@@ -230,6 +230,10 @@ impl AgentPort for AgentHandle {
         }
     }
 
+    fn waited(&self) -> Duration {
+        Self::waited(self)
+    }
+
     fn is_agent(&self) -> bool {
         !self.requests.is_closed()
     }

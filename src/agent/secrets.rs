@@ -4,7 +4,7 @@
 use crate::config::{Loaded, Paths, dotenv};
 use crate::exec::keeps_back;
 use crate::policy::redact::{RedactKind, Secrets};
-use crate::protocol::{Body, FileDiff, SummaryBody, ToolBody, ToolCall, ToolView};
+use crate::protocol::{Body, FileDiff, InnerCall, SummaryBody, ToolBody, ToolCall, ToolView};
 use crate::tools::file::encoding::Encoding;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -186,14 +186,22 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
             }
         }
         // Every field by name: a new one does not compile until it is decided here.
-        Body::Tool(ToolBody { call_id: _, name, content, outcome: _, images: _, view, duration_ms: _, large }) => {
-            let ToolView { target, summary, exit_code: _, diffs, changed, children, output, approval, edited } = view;
-            [name, content, target, summary, output, approval, edited].into_iter().for_each(mask);
-            for FileDiff { path, added: _, removed: _, unified } in diffs.iter_mut().chain(changed) {
-                [path, unified].into_iter().for_each(mask);
-            }
-            for child in children {
-                [&mut child.goal, &mut child.doing].into_iter().for_each(mask);
+        Body::Tool(ToolBody {
+            call_id: _,
+            name,
+            content,
+            outcome: _,
+            images: _,
+            view,
+            duration_ms: _,
+            large,
+            inner,
+        }) => {
+            [name, content].into_iter().for_each(mask);
+            mask_view(view, mask);
+            for InnerCall { id: _, tool, args, outcome: _, duration_ms: _, view } in inner {
+                [tool, args].into_iter().for_each(mask);
+                mask_view(view, mask);
             }
             if let Some(large) = large {
                 mask(&mut large.whole);
@@ -204,6 +212,17 @@ pub(super) fn mask(body: &mut Body, secrets: &Secrets) {
             [text, state, focus].into_iter().for_each(mask);
         }
         Body::Note { text, .. } => mask(text),
+    }
+}
+
+fn mask_view(view: &mut ToolView, mask: impl Fn(&mut String)) {
+    let ToolView { target, summary, exit_code: _, diffs, changed, children, output, approval, edited } = view;
+    [target, summary, output, approval, edited].into_iter().for_each(&mask);
+    for FileDiff { path, added: _, removed: _, unified } in diffs.iter_mut().chain(changed) {
+        [path, unified].into_iter().for_each(&mask);
+    }
+    for child in children {
+        [&mut child.goal, &mut child.doing].into_iter().for_each(&mask);
     }
 }
 

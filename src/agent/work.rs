@@ -1,6 +1,6 @@
 //! What a turn did, for the line at its end: files, commands, and whether anything checked the work after the last edit.
 
-use crate::protocol::{Body, Item, ToolBody, ToolCall};
+use crate::protocol::{Body, Item, ToolBody, ToolCall, ToolView};
 use crate::text::format::plural;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -55,10 +55,19 @@ impl Work {
                 self.state = State::Before(check.clone());
             }
         }
-        let Some(code) = result.view.exit_code else { return };
+        let line = || call.and_then(|call| command(&call.args)).unwrap_or_else(|| result.view.target.clone());
+        self.ran(&result.view, line);
+        for inner in &result.inner {
+            self.ran(&inner.view, || command(&inner.args).unwrap_or_else(|| inner.view.target.clone()));
+        }
+    }
+
+    /// A command, if it was one.
+    fn ran(&mut self, view: &ToolView, line: impl Fn() -> String) {
+        let Some(code) = view.exit_code else { return };
         self.commands += 1;
         self.failed += usize::from(code != 0);
-        let line = call.and_then(command).unwrap_or_else(|| result.view.target.clone());
+        let line = line();
         if let Some(check) = check(&line) {
             self.state = if code == 0 { State::Passed(check) } else { State::Failed(check) };
         }
@@ -87,8 +96,8 @@ impl Work {
     }
 }
 
-fn command(call: &ToolCall) -> Option<String> {
-    let args: serde_json::Value = serde_json::from_str(&call.args).ok()?;
+fn command(args: &str) -> Option<String> {
+    let args: serde_json::Value = serde_json::from_str(args).ok()?;
     Some(args.get("command")?.as_str()?.to_owned())
 }
 
@@ -113,7 +122,7 @@ fn check(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{AssistantBody, FileDiff, ItemId, ToolView};
+    use crate::protocol::{AssistantBody, FileDiff, ItemId};
 
     /// `edit PATH`, or a command with its exit code.
     fn turn(done: &[(&str, i32)]) -> String {

@@ -7,7 +7,7 @@ use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
 use crate::app::lists::{context, local_models};
-use crate::app::session::{btw, compaction, items, queue, rewind, sessions, tabs, turn};
+use crate::app::session::{btw, compaction, items, queue, rewind, scripts, sessions, tabs, turn};
 use crate::app::window::sidebar;
 use crate::protocol::{AgentEvent, ToolStart};
 
@@ -39,7 +39,11 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::StepStarted { step } => step_started(model, step),
         AgentEvent::ItemFinished(item) => items::finished(model, item),
         AgentEvent::StreamReset => items::stream_reset(model),
-        AgentEvent::ToolStarted(start) => tool_started(model, start),
+        AgentEvent::InnerFinished { within, call } => scripts::finished(model, &within, &call),
+        AgentEvent::ToolStarted(start) => match start.within.clone() {
+            Some(within) => scripts::started(model, &within, start),
+            None => tool_started(model, start),
+        },
         AgentEvent::ToolProcess { call_id, process } => tool(model, &call_id, |tool| tool.process = Some(process)),
         AgentEvent::ApprovalRequested(approval) => approvals::requested(model, out, approval),
         AgentEvent::ApprovalFound { id, targets, payloads } => seen::found(model, id, targets, payloads),
@@ -121,8 +125,11 @@ fn set_retry(model: &mut Model, retry: Option<Retry>) {
     }
 }
 
-/// Changes the cell of a call, if there is one.
+/// Changes the cell of a call, if there is one; that of a call that a script made stands in the cell of the script.
 pub fn tool(model: &mut Model, call_id: &str, change: impl FnOnce(&mut ToolCell)) {
+    if model.tab.transcript.call(call_id).is_none() {
+        return scripts::inner(model, call_id, change);
+    }
     let Some(cell) = model.tab.transcript.call(call_id) else { return };
     cell.change(|kind| {
         if let CellKind::Tool(tool) = kind {

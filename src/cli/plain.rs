@@ -271,6 +271,8 @@ impl Talk {
                 self.said.push_str(&text);
             }
             AgentEvent::ToolStarted(start) => self.row(&format!("[{} {}]", start.verb, start.target)),
+            // Its start has a row already.
+            AgentEvent::InnerFinished { .. } => {}
             AgentEvent::ItemFinished(Item { body: Body::Tool(tool), .. }) => {
                 let word = match tool.outcome {
                     Outcome::Ok => "done",

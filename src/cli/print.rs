@@ -6,7 +6,8 @@ use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::engine::{Answers, Opens, SessionSpec};
 use crate::protocol::{
-    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, ToolBody, TurnEnd, TurnOutcome,
+    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, Outcome, ToolBody, ToolView, TurnEnd,
+    TurnOutcome,
 };
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -166,7 +167,16 @@ impl Report {
             AgentEvent::ReasoningDelta(text) => self.line(json!({ "type": "reasoning", "text": text })),
             AgentEvent::ToolStarted(start) => {
                 let args = self.args.get(&start.call_id).cloned().unwrap_or(Value::Null);
-                self.line(json!({ "type": "tool_started", "id": start.call_id, "name": start.name, "args": args }))
+                let mut line = json!({ "type": "tool_started", "id": start.call_id, "name": start.name, "args": args });
+                if let Some(within) = start.within {
+                    line["within"] = within.into();
+                }
+                self.line(line)
+            }
+            AgentEvent::InnerFinished { within, call } => {
+                let mut line = json!(*call);
+                line["within"] = within.into();
+                self.line(line)
             }
             AgentEvent::ItemFinished(item) => self.item(item),
             AgentEvent::UsageChanged(meter) => {
@@ -278,22 +288,37 @@ impl Report {
             "name": body.name, "args": args, "status": status,
             "exit_code": body.view.exit_code, "duration_ms": body.duration_ms,
         });
+        for inner in body.inner.iter().filter(|inner| inner.outcome.is_blocked()) {
+            let args = serde_json::from_str(&inner.args).unwrap_or_default();
+            self.blocked(&inner.tool, args, inner.outcome, &inner.view, &inner.view.output)?;
+        }
         if body.outcome.is_blocked() {
-            // A hook says why in the result.
-            let why = match body.view.approval.as_str() {
-                "" => crate::text::readable::readable(&body.content),
-                why => why.to_owned(),
-            };
-            if self.output == Output::Text {
-                let what = format!("{} {}", body.name, crate::text::visible::visible(&body.view.target).text);
-                writeln!(io::stderr(), "hermes: {} did not run: {why}", what.trim_end()).ok();
-            }
-            let refusal = json!({ "name": body.name, "args": args, "why": why });
-            self.line(json!({ "type": "approval", "verdict": status, "call": refusal }))?;
-            self.denied.push(refusal);
+            let result = crate::text::readable::readable(&body.content);
+            self.blocked(&body.name, args, body.outcome, &body.view, &result)?;
         }
         self.line(json!({ "type": "tool_finished", "id": body.call_id, "call": call, "result": body.content }))?;
         self.calls.push(call);
+        Ok(())
+    }
+
+    /// A call that the gate did not let run, by the model or by a script.
+    fn blocked(
+        &mut self,
+        name: &str,
+        args: Value,
+        outcome: Outcome,
+        view: &ToolView,
+        result: &str,
+    ) -> anyhow::Result<()> {
+        // A hook says why in the result.
+        let why = if view.approval.is_empty() { result } else { &view.approval };
+        if self.output == Output::Text {
+            let what = format!("{name} {}", crate::text::visible::visible(&view.target).text);
+            writeln!(io::stderr(), "hermes: {} did not run: {why}", what.trim_end()).ok();
+        }
+        let refusal = json!({ "name": name, "args": args, "why": why });
+        self.line(json!({ "type": "approval", "verdict": outcome.word(), "call": refusal }))?;
+        self.denied.push(refusal);
         Ok(())
     }
 

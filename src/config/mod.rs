@@ -81,6 +81,7 @@ pub struct Config {
     pub tool_output: ToolOutputConfig,
     pub checks: ChecksConfig,
     pub checkpoints: CheckpointsConfig,
+    pub code_execution: CodeExecutionConfig,
     pub elsewhere: ElsewhereConfig,
     pub sessions: SessionsConfig,
     /// What the layers of a request may take.
@@ -470,6 +471,36 @@ impl ToolOutputConfig {
             usize::try_from(window / 100 * Self::WINDOW_PERCENT).unwrap_or(usize::MAX).max(Self::LEAST_TOKENS)
         });
         self.max_tokens.min(share)
+    }
+}
+
+/// `code_execution:`: scripts that call tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CodeExecutionConfig {
+    pub mode: CodeMode,
+    /// Seconds that a script may take, not counting the time in which a person is asked.
+    pub timeout: u64,
+    /// Calls that one script may make.
+    pub max_tool_calls: usize,
+    /// Tools of MCP servers and those behind tool search can be called from scripts.
+    pub mcp: bool,
+}
+
+/// Where a script runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CodeMode {
+    /// In the folder of the session, with the Python of its environment.
+    #[default]
+    Project,
+    /// In a folder of its own, with the Python of the system.
+    Strict,
+}
+
+impl Default for CodeExecutionConfig {
+    fn default() -> Self {
+        Self { mode: CodeMode::Project, timeout: 120, max_tool_calls: 50, mcp: false }
     }
 }
 

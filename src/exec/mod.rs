@@ -30,6 +30,7 @@ pub use child::link::{Link, LinkError, Said};
 pub use child::oneshot::{Limits, Oneshot, OneshotError, OneshotOutput, OutputLimit, Remainder};
 pub use child::piped::{Piped, PipedEnds};
 pub use child::repo::{Repo, RepoError};
+pub use child::script::{Kept, Script, ScriptEnd};
 pub use error::ExecError;
 pub use options::ExecOptions;
 pub use outlive::detached::MARK;

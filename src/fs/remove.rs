@@ -22,7 +22,7 @@ pub const OWNER: &str = ".owner";
 /// Bytes that it has at most.
 pub const OWNER_MOST: u64 = 256;
 /// What folders that vanish with the program are for: `hermes-KIND-PID-XXXXXX`.
-pub const SCRATCH: [&str; 6] = ["shell", "demo", "plugin", "askpass", "ssh", "place"];
+pub const SCRATCH: [&str; 7] = ["shell", "demo", "plugin", "askpass", "ssh", "place", "code"];
 /// Bytes of a mark that are read: more than any of ours has.
 const MARK_MOST: u64 = 4096;
 /// Folders in folders that are followed: each keeps a descriptor open.

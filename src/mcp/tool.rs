@@ -214,7 +214,8 @@ impl Call for McpCall {
             }
             telling.abort();
             match answer {
-                Ok(result) => Ok(output(&tool, &ask, &result)),
+                // A script works on the text; what it prints of it is fenced.
+                Ok(result) => Ok(output(&tool, &ask, &result, ctx.within.is_none())),
                 Err(LinkError::Interrupted) => Err(ToolError::Interrupted),
                 Err(error) => Err(ToolError::Failed(format!("{}: {error}", server.settings.name))),
             }
@@ -238,7 +239,7 @@ async fn tell(mut steps: mpsc::Receiver<Step>, line: mpsc::Sender<Progress>) {
 /// What an empty answer is told as: our words, not the server's.
 const NOTHING: &str = "(the tool returned no content)";
 
-fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
+fn output(tool: &str, ask: &Ask, result: &Value, fences: bool) -> ToolOutput {
     let answer = match ask {
         Ask::Call { .. } => content::call(result),
         Ask::Read { .. } => content::resource(result),
@@ -247,7 +248,7 @@ fn output(tool: &str, ask: &Ask, result: &Value) -> ToolOutput {
     };
     let Answer { mut text, images, files, failed } = answer;
     let data: Vec<Data> = files.into_iter().map(|(media_type, bytes)| Data { media_type, bytes }).collect();
-    let fenced = if text.is_empty() { String::new() } else { messages::wrapped(tool, &text) };
+    let fenced = if text.is_empty() || !fences { text.clone() } else { messages::wrapped(tool, &text) };
     let content = if text.is_empty() && data.is_empty() { NOTHING.to_owned() } else { fenced };
     if text.is_empty() && data.is_empty() {
         text = NOTHING.into();

@@ -127,6 +127,8 @@ pub enum Speaker {
     Agent(String),
     /// Work that goes on whatever the conversation does.
     Background(String),
+    /// A script of the conversation, whose calls ask one by one.
+    Script,
     /// The person: a command after `!`.
     Person,
 }
@@ -136,6 +138,7 @@ impl ApprovalOrigin {
     pub fn words(&self) -> String {
         let who = match &self.by {
             Speaker::Main => "the main agent".to_owned(),
+            Speaker::Script => "a script of the main agent".to_owned(),
             Speaker::Agent(name) => format!("the agent {name}"),
             Speaker::Background(name) => format!("the background task {name}"),
             Speaker::Person => return "you".to_owned(),

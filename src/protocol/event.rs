@@ -1,7 +1,7 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, Item, ItemId, LeftOut, Mode,
+    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, InnerCall, Item, ItemId, LeftOut, Mode,
     OutsideFile, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound,
     SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
 };
@@ -66,6 +66,11 @@ pub enum AgentEvent {
     ToolProgress {
         call_id: String,
         line: String,
+    },
+    /// A call that a script made is over; the script's own call has this id.
+    InnerFinished {
+        within: String,
+        call: Box<InnerCall>,
     },
     /// The call runs as this process.
     ToolProcess {
@@ -148,6 +153,9 @@ pub struct ToolStart {
     pub target: String,
     /// Milliseconds since the epoch.
     pub at: i64,
+    /// The call of the script that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 /// What the title bar and the session browser tell of a session.

@@ -146,6 +146,40 @@ pub struct ToolBody {
     /// Set when the result may have to share the room of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub large: Option<Box<Large>>,
+    /// Calls that a script made while it ran, in their order: for the person and for search, never sent to the model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inner: Vec<InnerCall>,
+}
+
+/// A call that a script made, kept with the call of the script.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "sandbox_tool_call")]
+pub struct InnerCall {
+    pub id: String,
+    pub tool: String,
+    /// JSON, its secrets masked.
+    pub args: String,
+    pub outcome: Outcome,
+    pub duration_ms: u64,
+    /// What the person sees of it. Its output is the start of what the script got.
+    #[serde(default)]
+    pub view: ToolView,
+}
+
+/// Stands between the id of a script's call and the number of a call that the script made.
+const INNER: char = '.';
+
+impl InnerCall {
+    /// The id of the call with this number in that of a script.
+    pub fn id_in(script: &str, number: usize) -> String {
+        format!("{script}{INNER}{number}")
+    }
+
+    /// The id of the script's call that a call with this id may have been made in.
+    pub fn script_of(id: &str) -> Option<&str> {
+        let (script, number) = id.rsplit_once(INNER)?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(script)
+    }
 }
 
 /// A result that is larger than its even share of what the results of its step may take together.

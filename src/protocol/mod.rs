@@ -40,8 +40,8 @@ pub use figures::{Day, Figures, Project, Spending, ToolUse};
 pub use goal::{Goal, GoalOrder, GoalState};
 pub use intent::{EditIntent, Intent, Verdict, Why};
 pub use item::{
-    AssistantBody, Body, CallRow, FileDiff, Image, Item, ItemId, Large, NAMED, NoteKind, Origin, Outcome, PERSONS,
-    SessionId, StopReason, ToolBody, ToolCall, ToolView, Usage,
+    AssistantBody, Body, CallRow, FileDiff, Image, InnerCall, Item, ItemId, Large, NAMED, NoteKind, Origin, Outcome,
+    PERSONS, SessionId, StopReason, ToolBody, ToolCall, ToolView, Usage,
 };
 pub use mode::Mode;
 pub use question::{Question, QuestionId, Todo, TodoStatus};

@@ -99,6 +99,9 @@ pub struct Record {
     /// The call of the model.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
+    /// The call of the script that made it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub within: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// The command, the paths, the arguments: bounded, secrets masked.

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0010_marks.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0011_plain_words.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0012_running_commands.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0013_inner_calls.sql")),
 ];
 
 /// The `user_version` that this program writes.

@@ -4,6 +4,7 @@ pub mod agents;
 pub mod checkpoint;
 pub mod clarify;
 pub mod delegate_task;
+pub mod execute_code;
 pub mod patch;
 pub mod plan;
 pub mod process;

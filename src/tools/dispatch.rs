@@ -286,7 +286,10 @@ impl Dispatch {
             chars: config.max_bytes,
             line: config.max_line_length,
         };
-        let (cap, pages) = (spec.output_cap, spec.content == Content::Page);
+        let whole = ctx.within.is_some();
+        let most = if whole { Most { tokens: usize::MAX, chars: usize::MAX, line: usize::MAX } } else { most };
+        let cap = if whole { usize::MAX } else { spec.output_cap };
+        let pages = matches!(spec.content, Content::Page | Content::Script);
         let work = move || {
             let limits = Limits { cap, most, pages, room: &room, folder: &folder, call_id: &id };
             finish(output, &limits, |text| bound::mask(text, kind, &masks))

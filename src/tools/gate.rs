@@ -9,6 +9,7 @@ mod denials;
 mod disk;
 mod environment;
 mod grants;
+mod inner;
 mod offers;
 mod origin;
 mod request;
@@ -28,7 +29,7 @@ use crate::policy::rule::Rules;
 use crate::policy::taint::Untrusted;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Intent, Mode, Payload, Target, World};
-use crate::protocol::{Outcome, ToolBody, ToolCall, ToolStart, ToolView};
+use crate::protocol::{InnerCall, Outcome, ToolBody, ToolCall, ToolStart, ToolView};
 use crate::store::Store;
 use futures::future::BoxFuture;
 use request::Request;
@@ -92,7 +93,15 @@ pub trait Asker: Send + Sync {
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallEvent {
     Started(ToolStart),
-    Progress { call_id: String, progress: Progress },
+    Progress {
+        call_id: String,
+        progress: Progress,
+    },
+    /// A call that the call `within` made has ended.
+    InnerEnded {
+        within: String,
+        call: Box<InnerCall>,
+    },
 }
 
 /// The gate of one session.
@@ -250,7 +259,7 @@ impl Gate {
         let target = planned.run.target();
         let masks = self.dispatch().masks_for(&ctx);
         let shown = masks.secrets.mask(&target, RedactKind::FileRead).into_owned();
-        self.tell_start(call, &spec, shown, events).await;
+        self.tell_start(call, &spec, shown, &ctx, events).await;
         let cwd = folder(&ctx);
         let origin = self.origin(&*planned.run, &cwd, &ctx).await;
         let intent = planned.intent().clone();
@@ -271,6 +280,7 @@ impl Gate {
         body.outcome = output.outcome;
         body.images = output.images;
         body.large = output.large;
+        body.inner = output.inner;
         body.view = output.view;
         if body.view.target.is_empty() {
             body.view.target = target;
@@ -281,13 +291,24 @@ impl Gate {
             (false, true) => note,
             (true, _) => body.view.approval,
         };
-        self.receive(&mut body, origin);
+        let origin = origin.or_of(&output.strangers);
+        match &ctx.within {
+            Some(within) => self.receive_inner(&body, origin, within),
+            None => self.receive(&mut body, origin),
+        }
         body.duration_ms = began.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         self.log_end(ended, body.outcome, body.duration_ms);
         body
     }
 
-    async fn tell_start(&self, call: &ToolCall, spec: &ToolSpec, target: String, events: &mpsc::Sender<CallEvent>) {
+    async fn tell_start(
+        &self,
+        call: &ToolCall,
+        spec: &ToolSpec,
+        target: String,
+        ctx: &ToolCtx,
+        events: &mpsc::Sender<CallEvent>,
+    ) {
         let start = ToolStart {
             call_id: call.id.clone(),
             name: spec.name.to_string(),
@@ -295,6 +316,7 @@ impl Gate {
             verb: spec.verbs.running.to_string(),
             target,
             at: self.asker.now(),
+            within: ctx.within.as_ref().map(|within| within.call.to_string()),
         };
         // The receiver is gone only when the session is; the call still runs to its end.
         let _ = events.send(CallEvent::Started(start)).await;
@@ -332,6 +354,10 @@ impl Gate {
             ctx.closed = self.closed(&planned.spec.name, &ctx).await;
         }
         let dispatch = self.dispatch();
+        let (inner, asked) = inner::Inner::new(call_id, &ctx);
+        ctx.calls = asked;
+        let mut inner = inner;
+        let mut running = inner::Running::new();
         let forwarded = async {
             while let Some(progress) = heard.recv().await {
                 // Nobody listens any more: what follows is dropped as well.
@@ -340,11 +366,13 @@ impl Gate {
             std::future::pending().await
         };
         // Beside the call, not before it: whoever does not read its progress holds up nothing.
-        tokio::select! {
+        let output = tokio::select! {
             biased;
             never = forwarded => never,
+            never = inner.serve(self, events, &mut running) => never,
             output = dispatch.run(planned, ctx) => output,
-        }
+        };
+        inner.end(output, running).await
     }
 }
 

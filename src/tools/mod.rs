@@ -3,6 +3,7 @@
 
 pub mod builtin;
 pub mod children;
+pub mod code;
 pub mod confine;
 pub mod dispatch;
 pub mod file;

@@ -6,8 +6,8 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    agents, checkpoint, clarify, delegate_task, patch, plan, process, read_file, restore, search_files, session_search,
-    terminal, todo, tool_call, tool_describe, tool_search, write_file,
+    agents, checkpoint, clarify, delegate_task, execute_code, patch, plan, process, read_file, restore, search_files,
+    session_search, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
@@ -32,6 +32,7 @@ fn builtin() -> Vec<(&'static str, Build)> {
         (checkpoint::NAME, || Ok(Arc::new(checkpoint::Checkpoint))),
         (clarify::NAME, || Ok(Arc::new(clarify::Clarify))),
         (delegate_task::NAME, || Ok(Arc::new(delegate_task::DelegateTask))),
+        (execute_code::NAME, || Ok(execute_code::execute_code())),
         (patch::NAME, || Ok(Arc::new(patch::Patch))),
         (plan::NAME, || Ok(Arc::new(plan::PlanTool))),
         (process::NAME, || Ok(process::process())),

@@ -6,14 +6,14 @@ use crate::config::Config;
 use crate::exec::Exec;
 use crate::policy::decide::Closed;
 use crate::policy::{Intent, World};
-use crate::protocol::{CallRow, FileDiff, Image, ItemId, Large, Outcome, ToolView};
+use crate::protocol::{CallRow, FileDiff, Image, InnerCall, ItemId, Large, Outcome, ToolBody, ToolView};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// Characters of a result that the model gets from a tool that names no cap of its own.
@@ -129,6 +129,8 @@ pub enum Content {
     Command,
     /// Parts of files.
     Files,
+    /// JSON with what a script printed, which is bounded where it is made.
+    Script,
     /// A page of a file, which never loses its middle: the next page is asked for.
     Page,
 }
@@ -216,6 +218,20 @@ pub struct ToolOutput {
     pub large: Option<Box<Large>>,
     /// The sandbox stopped it: what was blocked, in words. The gate may ask a person about that.
     pub blocked: Option<String>,
+    /// Calls that it made. Only the gate fills it in.
+    pub inner: Vec<InnerCall>,
+    /// Strangers whose text came with those calls. Only the gate fills it in.
+    pub strangers: Vec<String>,
+}
+
+/// A call that a running call makes: it passes the gate like any other.
+#[derive(Debug)]
+pub struct InnerRequest {
+    pub name: String,
+    /// JSON.
+    pub args: String,
+    /// Gets the whole result.
+    pub reply: oneshot::Sender<ToolBody>,
 }
 
 /// Bytes that are neither text nor a picture.
@@ -295,6 +311,11 @@ pub struct ToolCtx {
     pub sessions: Option<crate::store::Store>,
     /// Folder for spill files of this session.
     pub spill: PathBuf,
+    /// Where it makes calls of tools; `None` for a call that was made so itself. Only the gate sets it.
+    pub calls: Option<mpsc::Sender<InnerRequest>>,
+    /// The call that made this one: its result goes to a program, whole, and the model does not see it. Only the gate
+    /// sets it.
+    pub within: Option<Within>,
     /// What the results of this step may take together.
     pub room: super::output::budget::OutputBudget,
 }
@@ -307,6 +328,14 @@ impl ToolCtx {
             None => Arc::new(super::file::Disk),
         }
     }
+}
+
+/// The call that made a call.
+#[derive(Clone, Debug)]
+pub struct Within {
+    pub call: Arc<str>,
+    /// Strangers whose text its calls have brought so far.
+    pub strangers: Arc<Mutex<Vec<String>>>,
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.
@@ -388,6 +417,10 @@ pub trait AgentPort: Send + Sync {
     /// Who runs children of the session; `None`: it has none.
     fn children(&self) -> Option<Arc<dyn super::children::Children>> {
         None
+    }
+    /// How long questions to the person have been open so far, those at the same time counted once.
+    fn waited(&self) -> std::time::Duration {
+        std::time::Duration::ZERO
     }
     /// Whether there is an agent behind this, whose plan, memory and sessions a call may work on.
     fn is_agent(&self) -> bool {

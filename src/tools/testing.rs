@@ -112,6 +112,8 @@ impl Bench {
             history: None,
             sessions: None,
             spill: self.dir.path().join("spill"),
+            calls: None,
+            within: None,
             room: self.room,
         }
     }

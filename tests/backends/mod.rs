@@ -88,6 +88,8 @@ impl Site {
             history: None,
             sessions: None,
             spill: root.path().join("spill"),
+            calls: None,
+            within: None,
             room: Default::default(),
             closed: Default::default(),
         };

@@ -69,6 +69,8 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),
         spill: folder.join("spill"),
+        calls: None,
+        within: None,
         room: Default::default(),
         history: None,
         sessions: None,

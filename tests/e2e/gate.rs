@@ -61,6 +61,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
     ("checkpoint", r#"{"name":"before"}"#, Gated::Own),
     ("clarify", r#"{"question":"which?"}"#, Gated::Own),
     ("delegate_task", r#"{"goal":"x"}"#, Gated::Own),
+    ("execute_code", r#"{"code":"import os; os.system('rm -rf build')"}"#, Gated::Script),
     ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
     ("plan", r#"{"action":"enter"}"#, Gated::Own),
     ("process", r#"{"action":"list"}"#, Gated::Own),
@@ -103,6 +104,8 @@ enum Gated {
     Path,
     /// By its line of shell.
     Line,
+    /// By its text.
+    Script,
 }
 
 /// What is tried: a line that only this home's owner would miss, if the gate failed.

@@ -5,6 +5,7 @@ mod approvals;
 mod bad_days;
 mod carried;
 mod children;
+mod code;
 mod coming_back;
 mod commands;
 mod compaction;

@@ -87,6 +87,7 @@ impl Runner {
     pub(super) async fn call_event(&mut self, event: CallEvent) {
         let event = match event {
             CallEvent::Started(start) => AgentEvent::ToolStarted(start),
+            CallEvent::InnerEnded { within, call } => AgentEvent::InnerFinished { within, call },
             CallEvent::Progress { call_id, progress: Progress::Process(process) } => {
                 AgentEvent::ToolProcess { call_id, process }
             }
@@ -226,6 +227,8 @@ impl Deps {
             history: None,
             sessions: Some(self.store.clone()),
             spill: self.paths.spill().join(SessionId::from(task).file_name()),
+            calls: None,
+            within: None,
             room: Default::default(),
         }
     }

@@ -39,7 +39,10 @@ impl Runner {
                 Body::User { text, origin: Origin::Program, .. } => {
                     told.extend(Said::read(text).files.into_iter().map(|(path, _)| root.join(path)));
                 }
-                Body::Tool(tool) => drop(calls.insert((item.turn, &tool.call_id))),
+                Body::Tool(tool) => {
+                    let ids = tool.inner.iter().map(|call| call.id.as_str()).chain([tool.call_id.as_str()]);
+                    calls.extend(ids.map(|id| (item.turn, id)));
+                }
                 Body::User { .. } | Body::Assistant(_) | Body::Summary(_) | Body::Note { .. } => {}
             }
         }

@@ -24,7 +24,16 @@ use inert::INERT_MS;
 
 /// A command waits for an answer.
 pub fn requested(model: &mut Model, out: &mut Vec<Effect>, approval: Box<Approval>) {
-    events::tool(model, &approval.call_id, |tool| tool.state = ToolState::Asking);
+    let emoji = model.tool_words.get(&approval.tool).map(|words| words.emoji.clone()).unwrap_or_default();
+    events::tool(model, &approval.call_id, |tool| {
+        tool.state = ToolState::Asking;
+        // A call of a script is known by its question first.
+        if tool.name.is_empty() {
+            tool.name.clone_from(&approval.tool);
+            tool.target = command(&approval.intent);
+            tool.emoji = emoji;
+        }
+    });
     let text = format!("{}: a command waits for approval", sessions::name(model));
     arrived(model, out, Entry::Approval(approval), text);
 }

@@ -146,6 +146,8 @@ pub struct ToolCell {
     pub approval: String,
     /// Recovered from text.
     pub repaired: bool,
+    /// Calls that a script made, in their order.
+    pub inner: Vec<ToolCell>,
 }
 
 /// Where a call is.

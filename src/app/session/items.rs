@@ -1,6 +1,6 @@
 //! Items and deltas as cells: what streams grows one cell, what is durable replaces it in place.
 
-use super::queue;
+use super::{queue, scripts};
 use crate::app::events;
 use crate::app::model::Model;
 use crate::app::model::transcript::{CellId, CellKind, Older, Streaming, Thinking, ToolCell, ToolState};
@@ -91,8 +91,8 @@ pub fn finished(model: &mut Model, item: Item) {
                 let tool = ToolCell { call_id: result.call_id.clone(), ..ToolCell::default() };
                 model.tab.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
             }
-            let words = words(model, &result.name);
-            events::tool(model, &result.call_id, |tool| fill(tool, &result, &words));
+            let (words, inner) = (words(model, &result.name), scripts::cells(model, &result.inner));
+            events::tool(model, &result.call_id, |tool| fill(tool, &result, &words, inner));
             if let Some(cell) = model.tab.transcript.call(&result.call_id) {
                 cell.item = Some(id);
                 cell.finished = true;
@@ -183,14 +183,14 @@ pub fn close_open(model: &mut Model) {
 }
 
 /// How a tool is shown when only its name is known.
-struct Words {
-    emoji: String,
+pub(super) struct Words {
+    pub(super) emoji: String,
     running: String,
-    done: String,
+    pub(super) done: String,
     row: CallRow,
 }
 
-fn words(model: &Model, name: &str) -> Words {
+pub(super) fn words(model: &Model, name: &str) -> Words {
     let known = model.tool_words.get(name);
     let skin = model.look.skin.tool_emojis.get(name);
     Words {
@@ -222,7 +222,7 @@ fn target(args: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TARGET).collect()
 }
 
-fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
+fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words, inner: Vec<ToolCell>) {
     tool.name.clone_from(&result.name);
     if tool.emoji.is_empty() {
         tool.emoji.clone_from(&words.emoji);
@@ -246,6 +246,7 @@ fn fill(tool: &mut ToolCell, result: &ToolBody, words: &Words) {
     tool.changed.clone_from(&result.view.changed);
     tool.exit_code = result.view.exit_code;
     tool.approval.clone_from(&result.view.approval);
+    tool.inner = inner;
 }
 
 /// Items of the store as cells; results stand with their calls.
@@ -277,14 +278,14 @@ fn cells(model: &mut Model, items: Vec<Item>) -> Vec<(CellKind, Option<ItemId>)>
                 }
             }
             Body::Tool(result) => {
-                let words = words(model, &result.name);
+                let (words, inner) = (words(model, &result.name), scripts::cells(model, &result.inner));
                 let known = calls.get(&result.call_id).and_then(|at| cells.get_mut(*at));
                 if let Some((CellKind::Tool(tool), item)) = known {
-                    fill(tool, &result, &words);
+                    fill(tool, &result, &words, inner);
                     *item = Some(id);
                 } else {
                     let mut tool = ToolCell { call_id: result.call_id.clone(), ..ToolCell::default() };
-                    fill(&mut tool, &result, &words);
+                    fill(&mut tool, &result, &words, inner);
                     cells.push((CellKind::Tool(Box::new(tool)), Some(id)));
                 }
             }

@@ -10,6 +10,7 @@ pub mod items;
 pub mod queue;
 pub mod replay;
 pub mod rewind;
+pub mod scripts;
 pub mod sessions;
 pub mod stats;
 pub mod tabs;

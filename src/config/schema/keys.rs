@@ -15,6 +15,7 @@ const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
 /// Values of `credential_pool_strategies.*`.
 pub const STRATEGIES: &[&str] = &["fill_first", "round_robin", "random", "least_used"];
 /// Values of `accounts.keyring`.
+const CODE_MODES: &[&str] = &["project", "strict"];
 const KEYRINGS: &[&str] = &["auto", "file", "keyring"];
 /// Values of `accounts.*.flow`.
 const FLOWS: &[&str] = &["", "device", "loopback_pkce", "openrouter_pkce"];
@@ -377,6 +378,15 @@ pub const KEYS: &[KeySpec] = &[
         Integer(10_000_000, 10_000_000_000_000),
         Never,
         "bytes that saved files may take together; the oldest are deleted first",
+    ),
+    key("code_execution.mode", Choice(CODE_MODES), Never, "where scripts run: `project` or `strict`"),
+    key("code_execution.timeout", Integer(1, 86_400), May, "seconds of a script, not counting questions to you"),
+    key("code_execution.max_tool_calls", Integer(0, 10_000), May, "calls of tools that one script may make"),
+    key(
+        "code_execution.mcp",
+        Bool,
+        May,
+        "scripts may call tools of MCP servers, and those behind tool search, without their schemas in the prompt",
     ),
     key(
         "checkpoints.tell_changes",

@@ -8,3 +8,4 @@ pub(super) mod link;
 pub(super) mod oneshot;
 pub(super) mod piped;
 pub(super) mod repo;
+pub(super) mod script;

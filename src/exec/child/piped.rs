@@ -27,7 +27,7 @@ const STDERR_WAIT: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_millis(600);
 
 /// Variable by which all that a child started is found again, in whatever session it is.
-const MARK: &str = "HERMES_STARTED_BY";
+pub(super) const MARK: &str = "HERMES_STARTED_BY";
 
 /// A running child. Dropping it kills it and all that it started.
 #[derive(Debug)]
@@ -163,7 +163,7 @@ pub(super) fn signal_members(session: u32, signal: Signal) {
     }
 }
 
-fn signal_marked(mark: &str, signal: Signal) {
+pub(super) fn signal_marked(mark: &str, signal: Signal) {
     for process in marked(mark) {
         if let Some(pid) = Pid::from_raw(process.pid as i32) {
             quietly(kill_process(pid, signal));

@@ -27,7 +27,8 @@ pub(super) fn judge(
         return denied(&one.label(), 0..0);
     }
     let mut why = shell::script(language, code);
-    let dangers = if why.is_empty() { Verdict::Allow(Vec::new()) } else { as_command(language, code, cwd, rules, world) };
+    let dangers =
+        if why.is_empty() { Verdict::Allow(Vec::new()) } else { as_command(language, code, cwd, rules, world) };
     match (rule, dangers) {
         (_, Verdict::Refuse(reasons)) => Verdict::Refuse(reasons),
         (_, Verdict::DeniedByRule(reason)) => Verdict::DeniedByRule(reason),
@@ -105,7 +106,12 @@ mod tests {
             (calls, &rule(Action::Deny, "code.run"), Mode::Ask, "denied-by-rule"),
             (calls, &rule(Action::Ask, "execute_code"), Mode::Ask, "ask"),
             (runs, &rule(Action::Allow, "code.run"), Mode::Ask, "allow"),
-            ("import os\nos.system('git push')", &rule(Action::Deny, "terminal(git push*)"), Mode::Yolo, "denied-by-rule"),
+            (
+                "import os\nos.system('git push')",
+                &rule(Action::Deny, "terminal(git push*)"),
+                Mode::Yolo,
+                "denied-by-rule",
+            ),
             ("import os\nos.system('rm -rf ~')", &none, Mode::Yolo, "refuse"),
             ("import os\nos.system('rm -rf ~')", &rule(Action::Allow, "code.run"), Mode::Ask, "refuse"),
             ("import os\nos.system('rm -rf build')", &rule(Action::Allow, "code.run"), Mode::Ask, "ask"),

@@ -111,7 +111,7 @@ fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>, world: &d
             )]),
             None => Verdict::Allow(reasons),
         },
-        (Intent::Command { .. }, Verdict::Ask(mut reasons)) => {
+        (Intent::Command { .. } | Intent::Code { .. }, Verdict::Ask(mut reasons)) => {
             reasons.push(why(PLANNING, "it runs read-only: what it would change, it can't"));
             Verdict::Ask(reasons)
         }

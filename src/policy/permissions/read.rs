@@ -8,6 +8,7 @@ use crate::policy::rule::{Action, Rule, split};
 const KNOWN: &[&str] = &[
     "terminal",
     "terminal.run",
+    "code.run",
     "terminal.background",
     "terminal.write",
     "file",

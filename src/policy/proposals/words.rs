@@ -75,11 +75,9 @@ pub(super) fn very_files(intent: &Intent, verdict: &Verdict, cwd: &Path) -> Vec<
     let all: Option<Vec<String>> = match intent {
         Intent::Edit(edits) => edits.iter().map(|edit| of_very_file(action(edit.removes), &edit.path, cwd)).collect(),
         Intent::Read(path) => of_very_file("file.read", path, cwd).map(|line| vec![line]),
-        Intent::Command { .. }
-        | Intent::Input { .. }
-        | Intent::Remote { .. }
-        | Intent::Code { .. }
-        | Intent::Talk => None,
+        Intent::Command { .. } | Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
+            None
+        }
     };
     each_once(all, verdict).into_iter().next().unwrap_or_default()
 }

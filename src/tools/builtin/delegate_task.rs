@@ -21,7 +21,7 @@ const GOAL: usize = 60;
 pub const NAME: &str = "delegate_task";
 /// Tools that a child has not: they need the person, or write what outlasts the session.
 pub const NOT_IN_CHILDREN: [&str; 6] =
-    [super::clarify::NAME, "memory", "send_message", "cronjob", "execute_code", super::restore::NAME];
+    [super::clarify::NAME, "memory", "send_message", "cronjob", super::execute_code::NAME, super::restore::NAME];
 /// The tool.
 pub struct DelegateTask;
 

@@ -149,7 +149,10 @@ impl ReadCall {
         };
         let stamp = (about.modified, about.len);
         let key = ReadKey { path: self.place.path.clone(), offset: self.offset, limit: self.limit };
-        if let Some(repeat) = repeated(ctx, &key, stamp)? {
+        // What a script reads the model does not have.
+        if ctx.within.is_none()
+            && let Some(repeat) = repeated(ctx, &key, stamp)?
+        {
             return Ok(repeat);
         }
         let here = self.here(ctx)?;
@@ -177,7 +180,7 @@ impl ReadCall {
         if ledger.reads.len() >= REMEMBERED {
             ledger.reads.clear();
         }
-        if something {
+        if something && ctx.within.is_none() {
             ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         }
     }

@@ -10,7 +10,7 @@ use crate::policy::redact::RedactKind;
 use crate::policy::{
     Approval, ApprovalId, ApprovalOrigin, Decision, Intent, Payload, Preview, Speaker, Target, Verdict,
 };
-use crate::protocol::{PERSONS, ToolCall};
+use crate::protocol::PERSONS;
 use crate::store::LARGEST;
 use crate::tools::output::bound::Masks;
 use crate::tools::spec::ToolCtx;
@@ -52,7 +52,7 @@ impl Gate {
             targets: found.targets,
             payloads: found.payloads,
             proposals: Vec::new(),
-            origin: self.whose(request.call),
+            origin: self.whose(request),
             changed,
             drops: request.drops.clone(),
             kept: kept(&request.intent, request.ctx),
@@ -169,11 +169,14 @@ impl Gate {
         }
     }
 
-    /// Who asks: the person, for a command of their own.
-    fn whose(&self, call: &ToolCall) -> ApprovalOrigin {
+    /// Who asks: the person, for a command of their own; a script, for a call that it makes.
+    fn whose(&self, request: &Request<'_>) -> ApprovalOrigin {
         let origin = self.asker.origin();
-        if call.id.starts_with(PERSONS) {
+        if request.call.id.starts_with(PERSONS) {
             return ApprovalOrigin { by: Speaker::Person, saying: String::new(), ..origin };
+        }
+        if request.ctx.within.is_some() && origin.by == Speaker::Main {
+            return ApprovalOrigin { by: Speaker::Script, ..origin };
         }
         origin
     }

@@ -27,8 +27,12 @@ impl Gate {
         }
         let assessment = self.judge(request.tool, intent, &environment, &ctx.cancel).await?;
         let mut assessment = self.beyond_sandbox(self.leaking(assessment, intent, ctx), intent, ctx);
-        if self.mode() == Mode::Plan && matches!(intent, Intent::Command { .. }) {
-            assessment = unheld(assessment, ctx).await;
+        if self.mode() == Mode::Plan {
+            assessment = match intent {
+                Intent::Command { .. } => unheld(assessment, ctx).await,
+                Intent::Code { .. } => unheld_script(assessment, ctx).await,
+                _ => assessment,
+            };
         }
         if ctx.config.approvals.containers == InContainers::Relax && ctx.backends.is_isolated() {
             assessment.verdict = relaxed(assessment.verdict, intent);
@@ -140,6 +144,17 @@ async fn unheld(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
     let text = format!("{text} can't be kept from writing, and plan mode changes nothing");
     let why = Why { effect: PLANNING.into(), text, span: 0..0 };
     Assessment { verdict: Verdict::Ask(vec![why]), question: None, unasked: false, ..assessment }
+}
+
+/// In plan mode a script that cannot be held read-only and off the network does not run. It runs here wherever commands do.
+async fn unheld_script(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
+    if assessment.is_no() || ctx.exec.can_hold().await {
+        return assessment;
+    }
+    let text =
+        "plan mode runs scripts only in a read-only sandbox, which this system does not have; use normal tool calls";
+    let why = Why { effect: PLANNING.into(), text: text.into(), span: 0..0 };
+    Assessment { verdict: Verdict::DeniedByRule(why), question: None, unasked: false, ..assessment }
 }
 
 /// The reason of a question that a hook wants.

@@ -120,7 +120,8 @@ impl Gate {
 
     fn row(&self, kind: Kind, call: &ToolCall, tool: &str, ctx: &ToolCtx) -> Record {
         let (at, session) = (self.asker.now(), ctx.task.to_string());
-        Record { at, session, kind, call: call.id.clone(), tool: tool.to_owned(), ..Record::default() }
+        let within = ctx.within.as_ref().map(|within| within.call.to_string()).unwrap_or_default();
+        Record { at, session, kind, call: call.id.clone(), within, tool: tool.to_owned(), ..Record::default() }
     }
 }
 

@@ -8,13 +8,13 @@ use crate::policy::files::home_of;
 use crate::policy::taint::{self, Untrusted};
 use crate::policy::{Intent, World};
 use crate::protocol::{Outcome, ToolBody};
-use crate::tools::spec::{Call, ToolCtx};
+use crate::tools::spec::{Call, ToolCtx, Within};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Fields of a result that hold text from elsewhere.
-const FIELDS: &[&str] = &["output", "content", "text", "matches", "screen", "lines"];
+const FIELDS: &[&str] = &["output", "content", "text", "matches", "screen", "lines", "errors"];
 /// Files that a project speaks to agents with.
 const CONTEXT_FILES: &[&str] =
     &["AGENTS.md", "agents.md", "CLAUDE.md", "claude.md", ".cursorrules", ".hermes.md", "HERMES.md"];
@@ -35,6 +35,16 @@ pub(super) enum ResultOrigin {
     Fenced { name: String },
     /// Meant to be followed, unless it tries to give orders that no such text should: `skill deploy`.
     Guide { name: String },
+}
+
+impl ResultOrigin {
+    /// The same, or the strangers whose text a script got.
+    pub(super) fn or_of(self, strangers: &[String]) -> Self {
+        match self {
+            Self::Own if !strangers.is_empty() => Self::Stranger { name: strangers.join(", "), into: Vec::new() },
+            other => other,
+        }
+    }
 }
 
 impl Gate {
@@ -99,6 +109,29 @@ impl Gate {
                 }
             }
         }
+    }
+
+    /// Remembers where the text came from that a script got: it is fenced with what the script prints.
+    pub(super) fn receive_inner(&self, body: &ToolBody, origin: ResultOrigin, within: &Within) {
+        let threatens = || !threats::scan(&body.content, threats::Scope::Context).is_empty();
+        let (name, files) = match origin {
+            ResultOrigin::Own => return,
+            ResultOrigin::Guide { .. } if !threatens() => return,
+            ResultOrigin::Fenced { .. } | ResultOrigin::Kept { .. } if body.outcome != Outcome::Ok => return,
+            ResultOrigin::Fenced { name } | ResultOrigin::Guide { name } => (name, Vec::new()),
+            ResultOrigin::Kept { to } => (String::new(), to),
+            ResultOrigin::Moved { name, to } => (name, to),
+            ResultOrigin::Stranger { name, into } => {
+                let files = into.into_iter().map(|path| (path, name.clone())).collect();
+                (name, files)
+            }
+        };
+        let mut strangers = lock(&within.strangers);
+        if !name.is_empty() && !strangers.contains(&name) {
+            strangers.push(name.clone());
+        }
+        drop(strangers);
+        self.entered(&name, files);
     }
 
     /// Text that a command printed and that enters the conversation by another way than its result: fenced when the

@@ -57,7 +57,7 @@ impl Gate {
         }
         self.log_end(Some(self.end_row(call, tool, ctx)), Outcome::Failed, 0);
         self.log_resolved(&request, None, AuditBy::Person("run again without the sandbox".into()), None);
-        self.tell_start(call, &planned.spec, planned.run.target(), events).await;
+        self.tell_start(call, &planned.spec, planned.run.target(), ctx, events).await;
         let mut ctx = ctx.clone();
         ctx.unconfined = true;
         let mut second = self.run(planned, ctx, &call.id, events).await;

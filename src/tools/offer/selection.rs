@@ -2,11 +2,11 @@
 
 use super::toolset::{self, Choice};
 use super::{catalog, small, wording};
-use crate::config::{Config, ToolsConfig};
+use crate::config::{CodeExecutionConfig, Config, ToolsConfig};
 use crate::llm::ToolSchema;
 use crate::lock::lock;
 use crate::policy::Intent;
-use crate::tools::builtin::{tool_call, tool_describe, tool_search};
+use crate::tools::builtin::{execute_code, tool_call, tool_describe, tool_search};
 use crate::tools::input::repair;
 use crate::tools::registry::Snapshot;
 use crate::tools::spec::{Call, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec};
@@ -24,6 +24,8 @@ pub struct ToolSelection {
     config: ToolsConfig,
     /// For a small model: the few tools that it can use, and no search.
     small: bool,
+    /// What scripts may do.
+    scripts: CodeExecutionConfig,
     /// Tools whose check failed when the session began.
     missing: BTreeMap<String, String>,
     /// What was worked out last, and for which generation of the registry.
@@ -58,12 +60,12 @@ impl ToolSelection {
             disabled: config.agent.disabled_toolsets.clone(),
             custom: config.custom_toolsets.clone(),
         };
-        Self::new(choice, config.tools.clone(), missing)
+        Self { scripts: config.code_execution.clone(), ..Self::new(choice, config.tools.clone(), missing) }
     }
 
     /// `missing` are the tools that cannot be used, with the reason.
     pub fn new(choice: Choice, config: ToolsConfig, missing: BTreeMap<String, String>) -> Self {
-        Self { choice, config, small: false, missing, known: Mutex::default() }
+        Self { choice, config, missing, ..Self::default() }
     }
 
     /// The same for a small model.
@@ -155,6 +157,9 @@ impl ToolSelection {
             if !list.is_empty() {
                 search.description = format!("{}\n\n{list}", search.description);
             }
+        }
+        if let Some(scripts) = schemas.iter_mut().find(|schema| schema.name == execute_code::NAME) {
+            scripts.description = execute_code::described(&scripts.description, &self.scripts, &among);
         }
         let mut offered = Offered { schemas, searched: BTreeMap::new(), warnings: self.selected(snapshot).warnings };
         for spec in searched {

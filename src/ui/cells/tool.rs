@@ -1,6 +1,8 @@
 //! One line a tool call, on a grid: emoji, name, target, result, time. Opened, its output and diffs; failures and changes open
 //! a little by themselves.
 
+mod scripts;
+
 use super::{CellRows, Context};
 use crate::app::model::transcript::{ToolCell, ToolState};
 use crate::protocol::{CallRow, NAMED, Outcome, PERSONS};
@@ -30,8 +32,8 @@ const OWN: (usize, usize) = (8, 24);
 /// Lays out a call: its line, and what is open below it; one that stands for others is a line.
 pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
     let mut rows = vec![match context.group {
-        [] => head(tool, can_open(tool), context),
-        group => head(&together(tool, group), true, context),
+        [] => head(tool, can_open(tool), 0, context),
+        group => head(&together(tool, group), true, 0, context),
     }];
     if !context.group.is_empty() {
         let mut out = CellRows::new(rows);
@@ -39,6 +41,9 @@ pub fn layout(tool: &ToolCell, context: &mut Context<'_>) -> CellRows {
         return out;
     }
     super::children::rows(&tool.children, context, &mut rows);
+    if tool.duration_ms.is_none() || context.expanded {
+        scripts::rows(tool, context, &mut rows);
+    }
     if context.expanded && can_open(tool) {
         opened(tool, context, &mut rows);
     } else if tool.state == ToolState::Done(Outcome::Failed) {
@@ -71,7 +76,8 @@ fn named(tool: &ToolCell) -> (&str, String) {
 /// Whether there is anything to open.
 pub fn can_open(tool: &ToolCell) -> bool {
     // The plan has a pane of its own; its JSON tells a person nothing.
-    tool.row != CallRow::Closed && (!tool.output.is_empty() || !tool.diffs.is_empty() || !tool.approval.is_empty())
+    tool.row != CallRow::Closed
+        && !(tool.output.is_empty() && tool.diffs.is_empty() && tool.approval.is_empty() && tool.inner.is_empty())
 }
 
 /// A line for like calls: *Read 6 files: a.rs, b.rs …*
@@ -97,7 +103,8 @@ fn together(tool: &ToolCell, group: &[&ToolCell]) -> ToolCell {
     }
 }
 
-fn head(tool: &ToolCell, opens: bool, context: &Context<'_>) -> Row {
+/// The line of a call, so many cells further in than others.
+fn head(tool: &ToolCell, opens: bool, deeper: usize, context: &Context<'_>) -> Row {
     let of = context.group.first().map_or(&tool.name, |call| &call.name);
     let emoji = context.look.skin.tool_emojis.get(of).unwrap_or(&tool.emoji);
     let emoji = if emoji.is_empty() { "⚡" } else { emoji };
@@ -105,11 +112,11 @@ fn head(tool: &ToolCell, opens: bool, context: &Context<'_>) -> Row {
     let (name, target) = named(tool);
     let name_cells = if roomy { NAME.max(width(name)) } else { width(name).min(10) };
     let mut spans = vec![
-        Span::new(" ".repeat(usize::from(super::MARK)), Role::Text),
+        Span::new(" ".repeat(usize::from(super::MARK) + deeper), Role::Text),
         Span::new(pad(emoji, 3), Role::Text),
         Span::new(pad(name, name_cells + 1), Role::Dim),
     ];
-    let from = usize::from(super::MARK) + 3 + name_cells + 1;
+    let from = usize::from(super::MARK) + deeper + 3 + name_cells + 1;
     let time_cells = if roomy { TIME } else { TIME - 1 };
     let result_end = context.width.saturating_sub(AFTER_TIME + time_cells);
     let room = result_end.saturating_sub(from);

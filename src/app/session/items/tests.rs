@@ -47,6 +47,7 @@ fn start(call_id: &str) -> AgentEvent {
         verb: "running".into(),
         target: "ls -l".into(),
         at: 5,
+        within: None,
     })
 }
 

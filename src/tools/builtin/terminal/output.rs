@@ -17,6 +17,10 @@ const LEAST: usize = 150;
 /// Characters of either end that are cleaned where the middle is not in memory: more than is shown, since runs are folded.
 const END_CHARS: usize = 100_000;
 
+/// What a script gets of an output: all of it, up to so many bytes.
+const ALL: Most = Most { tokens: usize::MAX, chars: usize::MAX, line: usize::MAX };
+const WHOLE: u64 = 32 * 1024 * 1024;
+
 /// Output in a word or two, for the line of its call; `shown` is what [`present`] gave.
 pub(crate) fn summary(captured: &Captured, shown: &str) -> String {
     match shown.lines().count() {
@@ -30,6 +34,9 @@ pub(crate) fn summary(captured: &Captured, shown: &str) -> String {
 
 /// How much of a command's output its result may hold, beside what else stands in it and `more`.
 pub(crate) fn most(ctx: &ToolCtx, more: &str) -> Most {
+    if ctx.within.is_some() {
+        return ALL;
+    }
     let config = &ctx.config.tool_output;
     let tokens =
         config.tokens(super::NAME, super::TOOLSET, ctx.room.window).saturating_sub(BESIDE + tokens::weigh(more));
@@ -40,10 +47,14 @@ pub(crate) fn most(ctx: &ToolCtx, more: &str) -> Most {
 /// file: the raw spill file of the process, or else `file`, which is written then. Reads files.
 pub(crate) fn present(captured: &Captured, most: &Most, file: &Path) -> String {
     if captured.omitted > 0 {
-        return ends(captured, most);
+        let all = captured.spill.as_deref().filter(|_| *most == ALL).and_then(whole);
+        return all.unwrap_or_else(|| ends(captured, most));
     }
     let head = plain(&captured.head);
     let text = trim(&head);
+    if *most == ALL {
+        return text.to_owned();
+    }
     let digest = Digest::of(Source { head: text, tail: None }, most);
     if digest.is_whole() {
         return digest.text("");
@@ -52,6 +63,13 @@ pub(crate) fn present(captured: &Captured, most: &Most, file: &Path) -> String {
     let as_it_is = head.len() as u64 == captured.spilled && !head.starts_with('\n');
     let spill = captured.spill.clone().filter(|_| as_it_is && !text.lines().any(|line| pieces(line, most.line) > 1));
     digest.text(&whereabouts(spill.or_else(|| keep(text, most.line, file)).as_deref()))
+}
+
+/// What a script gets of an output whose middle is not in memory; `None` when there is more of it than a script takes.
+fn whole(spill: &Path) -> Option<String> {
+    let fits = spill.metadata().is_ok_and(|about| about.len() <= WHOLE);
+    let bytes = if fits { std::fs::read(spill).ok()? } else { return None };
+    Some(trim(&plain(&bytes)).to_owned())
 }
 
 /// Where all of it is, in words.

@@ -48,6 +48,8 @@ fn desk() -> Desk {
         history: None,
         sessions: None,
         spill: root.join("spill"),
+        calls: None,
+        within: None,
         room: Default::default(),
     };
     Desk { folder, ctx, progress }

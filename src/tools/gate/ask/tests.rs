@@ -4,6 +4,7 @@ use super::*;
 use crate::policy::permissions::Permission;
 use crate::policy::rule::{Action, Rules};
 use crate::policy::{Grant, Matches, Mode, Verdict, World};
+use crate::protocol::ToolCall;
 use crate::protocol::{Outcome, ToolBody};
 use crate::tools::gate::Asker;
 use crate::tools::targets::Found;

@@ -164,11 +164,12 @@ impl Names {
                     let middle = until(i + 1, &|t| name(Some(t)) == Some("import"));
                     let module: Vec<&str> = tokens[i + 1..middle].iter().filter_map(|t| name(Some(t))).collect();
                     // Parentheses may hold several lines of names.
-                    let end = match close_of(tokens, middle + 1).filter(|_| sign(middle + 1, '(')) {
-                        Some(close) => close,
-                        None => until(middle, &|t| matches!(t, Token::Break | Token::Sign(';'))),
+                    let several = close_of(tokens, middle + 1).filter(|_| sign(middle + 1, '('));
+                    let (from, end) = match several {
+                        Some(close) => (middle + 2, close),
+                        None => (middle + 1, until(middle, &|t| matches!(t, Token::Break | Token::Sign(';')))),
                     };
-                    names.imports(tokens.get(middle + 1..end)?, &format!("{}.", module.join(".")))?;
+                    names.imports(tokens.get(from..end)?, &format!("{}.", module.join(".")))?;
                     i = end;
                     continue;
                 }
@@ -221,7 +222,8 @@ impl Names {
                 // `a, b, c = …`
                 (Lang::Python, _)
                     if sign(i + 1, ',')
-                        && i.checked_sub(1).is_none_or(|at| matches!(tokens[at], Token::Break | Token::Sign(';' | ':'))) =>
+                        && i.checked_sub(1)
+                            .is_none_or(|at| matches!(tokens[at], Token::Break | Token::Sign(';' | ':'))) =>
                 {
                     let among = |t: &Token| matches!(t, Token::Name { member: false, .. } | Token::Sign(',' | '*'));
                     let end = until(i + 1, &|t| !among(t));
@@ -354,6 +356,10 @@ impl Names {
 
     /// A member that follows a name was judged with it; one that follows a value is a method or a field.
     fn member(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize, text: &str) -> bool {
+        // `from concurrent.futures import …`
+        if lang == Lang::Python && self.in_import(tokens, i) {
+            return true;
+        }
         let mut root = i;
         while root > 0
             && matches!(tokens[root], Token::Name { member: true, .. })

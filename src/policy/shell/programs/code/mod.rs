@@ -95,8 +95,6 @@ struct Shapes {
 struct Direct {
     /// As it is granted: `code that runs programs`.
     effect: String,
-    /// As a person reads it, before the name: `runs programs`.
-    says: String,
     /// Modules, functions and members.
     names: Vec<String>,
 }

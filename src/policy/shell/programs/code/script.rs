@@ -17,7 +17,7 @@ const MOST: usize = 6;
 
 /// What a script does by itself, each class once; nothing when its text can only compute and call tools.
 pub fn script(language: &str, text: &str) -> Vec<Why> {
-    let unread = |what: &str, span| vec![Why { effect: UNREAD.into(), text: format!("is not fully read: {what}"), span }];
+    let unread = |what: &str, span| vec![Why { effect: UNREAD.into(), text: what.to_owned(), span }];
     let Ok(shapes) = SHAPES.as_ref() else { return unread("the tables can't be read", 0..0) };
     let lang = if language == JAVASCRIPT { Lang::Js } else { Lang::Python };
     if text.len() > MAX_CODE {
@@ -27,12 +27,9 @@ pub fn script(language: &str, text: &str) -> Vec<Why> {
     let mut found: Vec<Why> = Vec::new();
     for name in suspects(&shapes.script, lang, &tokens) {
         let span = place(text, &name);
-        let (effect, says) = match class(&shapes.direct, &name) {
-            Some(direct) => (direct.effect.clone(), format!("{} ({name})", direct.says)),
-            None => (UNREAD.to_owned(), format!("is not fully read: {name}")),
-        };
+        let effect = class(&shapes.direct, &name).map_or(UNREAD, |direct| &direct.effect).to_owned();
         if found.len() < MOST && found.iter().all(|why| why.effect != effect) {
-            found.push(Why { effect, text: says, span });
+            found.push(Why { effect, text: name, span });
         }
     }
     // What is known says more than that something else is not.
@@ -89,9 +86,9 @@ fn class<'a>(all: &'a [Direct], name: &str) -> Option<&'a Direct> {
 /// Where a name stands first; nowhere when it was imported under another one.
 fn place(text: &str, name: &str) -> Range<usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let hit = text.match_indices(name).find(|(at, _)| {
-        !text[..*at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word)
-    });
+    let hit = text
+        .match_indices(name)
+        .find(|(at, _)| !text[..*at].ends_with(is_word) && !text[at + name.len()..].starts_with(is_word));
     hit.map_or(0..0, |(at, _)| at..at + name.len())
 }
 
@@ -108,7 +105,8 @@ mod tests {
             let language = case["language"].as_str().unwrap_or("python");
             let want: Vec<&str> = case["does"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
             let got = script(language, text);
-            let got: Vec<&str> = got.iter().map(|why| why.text.as_str()).collect();
+            let told = |why: &Why| format!("{}: {}", why.effect.trim_start_matches("code that "), why.text);
+            let got: Vec<String> = got.iter().map(told).collect();
             assert_eq!(got, want, "{text}");
         }
     }
