@@ -1,9 +1,9 @@
 //! Facts of the agent of a session.
 
 use super::{
-    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, InnerCall, Item, ItemId, LeftOut, Mode,
-    OutsideFile, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder, Rewound,
-    SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
+    Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, InnerCall, Item, ItemId, LeftOut,
+    Mode, OutsideFile, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder,
+    Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
