@@ -306,7 +306,7 @@ impl Names {
         let key = matches!(tokens.get(i + 1), Some(Token::Sign(':'))) && lang == Lang::Js;
         let argument = tokens.get(i + 1) == Some(&Token::Sign('='))
             && (lang == Lang::Python || lang == Lang::R && !WRITES_TO.contains(&text));
-        if lang == Lang::Python && BUILT_IN.contains(&text) {
+        if lang == Lang::Python && (BUILT_IN.contains(&text) || text.starts_with("__")) {
             return known.words.iter().any(|w| w == text);
         }
         if self.functions.contains(text) || (!called && (self.own.contains(text) || key || argument)) {

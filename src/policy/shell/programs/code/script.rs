@@ -25,7 +25,8 @@ pub fn script(language: &str, text: &str) -> Vec<Why> {
     }
     let (tokens, whole) = lex::tokens(text, lang);
     let mut found: Vec<Why> = Vec::new();
-    for name in suspects(&shapes.script, lang, &tokens) {
+    let names = if lang == Lang::Js { named(&shapes.direct, &tokens) } else { suspects(&shapes.script, lang, &tokens) };
+    for name in names {
         let span = place(text, &name);
         let effect = class(&shapes.direct, &name).map_or(UNREAD, |direct| &direct.effect).to_owned();
         if found.len() < MOST && found.iter().all(|why| why.effect != effect) {
@@ -48,6 +49,16 @@ pub fn script(language: &str, text: &str) -> Vec<Why> {
         (Lang::Python, true) => unread("a part of it could not be read", 0..0),
         (_, true) => unread("JavaScript is not followed", 0..0),
     }
+}
+
+/// What of a text that is not followed is known by its name: functions, and modules that are asked for.
+fn named(all: &[Direct], tokens: &[Token]) -> Vec<String> {
+    let word = |token: &Token| match token {
+        Token::Name { text, .. } => Some(text.clone()),
+        Token::Text(text) => Some(text.trim_start_matches("node:").to_owned()),
+        _ => None,
+    };
+    tokens.iter().filter_map(word).filter(|name| class(all, name).is_some()).collect()
 }
 
 /// Names that are none of its own and not in the list, as they stand for what was imported.
