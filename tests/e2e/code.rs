@@ -71,7 +71,10 @@ fn a_script_searches_filters_and_patches_with_one_approval() {
         let requests = mock.requests();
         assert_eq!(requests.len(), 2);
         assert!(!requests[1].to_string().contains("value = 5"), "{}", requests[1]);
-        term.wait("10 calls");
+        // Where the diffs leave room for the line of the script.
+        if size.1 > 20 {
+            term.wait("10 calls");
+        }
         term.quit();
         assert_eq!(term.ended(), 0);
         assert!(home.leftovers().is_empty(), "{:?}", home.leftovers());
