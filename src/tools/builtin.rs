@@ -6,7 +6,7 @@ pub mod clarify;
 pub mod delegate_task;
 pub mod execute_code;
 pub mod patch;
-pub mod plan;
+pub mod plan_mode;
 pub mod process;
 pub mod read_file;
 pub mod restore;

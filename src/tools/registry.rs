@@ -6,8 +6,8 @@ mod check;
 mod snapshot;
 
 use super::builtin::{
-    agents, checkpoint, clarify, delegate_task, execute_code, patch, plan, process, read_file, restore, search_files,
-    session_search, terminal, todo, tool_call, tool_describe, tool_search, write_file,
+    agents, checkpoint, clarify, delegate_task, execute_code, patch, plan_mode, process, read_file, restore,
+    search_files, session_search, terminal, todo, tool_call, tool_describe, tool_search, write_file,
 };
 use super::spec::{CheckId, Publish, Tool};
 use crate::lock::lock;
@@ -34,7 +34,7 @@ fn builtin() -> Vec<(&'static str, Build)> {
         (delegate_task::NAME, || Ok(Arc::new(delegate_task::DelegateTask))),
         (execute_code::NAME, || Ok(execute_code::execute_code())),
         (patch::NAME, || Ok(Arc::new(patch::Patch))),
-        (plan::NAME, || Ok(Arc::new(plan::PlanTool))),
+        (plan_mode::NAME, || Ok(Arc::new(plan_mode::PlanMode))),
         (process::NAME, || Ok(process::process())),
         (read_file::NAME, || Ok(Arc::new(read_file::ReadFile))),
         (restore::NAME, || Ok(Arc::new(restore::Restore))),

@@ -63,7 +63,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
     ("delegate_task", r#"{"goal":"x"}"#, Gated::Own),
     ("execute_code", r#"{"code":"import os; os.system('rm -rf build')"}"#, Gated::Script),
     ("patch", r#"{"path":".git/hooks/pre-commit","old_string":"a","new_string":"b"}"#, Gated::Path),
-    ("plan", r#"{"action":"enter"}"#, Gated::Own),
+    ("plan_mode", r#"{"action":"enter"}"#, Gated::Own),
     ("process", r#"{"action":"list"}"#, Gated::Own),
     ("read_file", r#"{"path":".env"}"#, Gated::Path),
     ("restore", r#"{"name":"before"}"#, Gated::Path),

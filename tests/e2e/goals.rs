@@ -55,9 +55,9 @@ fn commands_decide_where_a_goal_names_them_and_nothing_goes_on_after_a_restart()
 fn a_plan_is_approved_on_its_card_and_changes_nothing_before() {
     let plan = "# Move the file\n1. make it\n2. check it";
     let mock = Mock::start(vec![
-        Step::Calls(String::new(), vec![call("plan", json!({ "action": "enter" }))]),
+        Step::Calls(String::new(), vec![call("plan_mode", json!({ "action": "enter" }))]),
         run("touch too-early"),
-        Step::Calls(String::new(), vec![call("plan", json!({ "action": "present", "plan": plan }))]),
+        Step::Calls(String::new(), vec![call("plan_mode", json!({ "action": "present", "plan": plan }))]),
         run("touch made"),
         Step::Text("It is made.".into()),
     ]);

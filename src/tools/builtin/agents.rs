@@ -19,7 +19,7 @@ pub struct Agents;
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     let spec = super::built_in(
         NAME,
-        "delegation",
+        NAME,
         "👥",
         include_str!("../../../assets/tools/agents.md"),
         json!({

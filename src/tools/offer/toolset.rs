@@ -35,13 +35,14 @@ static BUNDLES: &[Bundle] = &[
     bundle("terminal", &["terminal", "process"]),
     bundle("file", &["read_file", "write_file", "patch", "search_files"]),
     bundle("code_execution", &["execute_code"]),
-    bundle("delegation", &["delegate_task", "agents"]),
+    bundle("delegation", &["delegate_task"]),
     bundle("skills", &["skills_list", "skill_view", "skill_manage"]),
     // Ours alone: other programs of the family have no such tools.
     bundle("checkpoints", &["checkpoint", "restore"]),
+    bundle("agents", &["agents"]),
     bundle("todo", &["todo"]),
     // Ours alone.
-    bundle("planning", &["plan"]),
+    bundle("planning", &["plan_mode"]),
     bundle("memory", &["memory"]),
     bundle("session_search", &["session_search"]),
     bundle("clarify", &["clarify"]),
@@ -411,7 +412,7 @@ mod tests {
         };
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
         assert_eq!(names(pick(Some(&["gh"]), &[])), "mcp__gh__find");
-        let rest = "agents checkpoint clarify delegate_task execute_code plan process restore session_search terminal";
+        let rest = "agents checkpoint clarify delegate_task execute_code plan_mode process restore session_search terminal";
         assert_eq!(names(pick(None, &["file", "gh"])), format!("{rest} todo"));
         assert_eq!(names(pick(None, &["hermes-cli", "all"])), "");
         assert_eq!(pick(Some(&["all"]), &[]).tools, pick(None, &[]).tools);

@@ -1,4 +1,4 @@
-//! The `plan` tool: asks to enter plan mode, and presents a plan, which a person approves, changes or discards.
+//! The `plan_mode` tool: asks to enter plan mode, and presents a plan, which a person approves, changes or discards.
 
 use crate::fs;
 use crate::policy::Intent;
@@ -21,16 +21,16 @@ const FOLDER: &str = "plans";
 const DISCARD: &str = "Discard the plan";
 
 /// The tool's name.
-pub const NAME: &str = "plan";
+pub const NAME: &str = "plan_mode";
 /// The tool.
-pub struct PlanTool;
+pub struct PlanMode;
 
 static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     let spec = super::built_in(
         NAME,
         "planning",
         "🧭",
-        include_str!("../../../assets/tools/plan.md"),
+        include_str!("../../../assets/tools/plan_mode.md"),
         json!({
             "type": "object",
             "properties": {
@@ -61,7 +61,7 @@ struct Args {
     plan: String,
 }
 
-impl Tool for PlanTool {
+impl Tool for PlanMode {
     fn spec(&self) -> &ToolSpec {
         &SPEC
     }
@@ -188,7 +188,7 @@ async fn enter(ctx: &ToolCtx) -> Result<ToolOutput, ToolError> {
         return Ok(ToolOutput::json(&value).summary("no plan"));
     }
     ctx.agent.set_mode(Mode::Plan);
-    let value = json!({"mode": "plan", "note": "look around, then call plan with action present"});
+    let value = json!({"mode": "plan", "note": "look around, then call plan_mode with action present"});
     Ok(ToolOutput::json(&value).summary("plan mode"))
 }
 
@@ -248,7 +248,7 @@ mod tests {
         ] {
             let bench = Bench::new();
             *bench.agent.answer.lock().unwrap() = Some(answer.into());
-            let output = bench.call("plan", json!({"action": "present", "plan": "# P\n- a"})).await;
+            let output = bench.call("plan_mode", json!({"action": "present", "plan": "# P\n- a"})).await;
             assert!(output.content.contains(says), "{}", output.content);
             assert!(bench.agent.asked.lock().unwrap()[0].text.starts_with("# P\n- a"));
         }
