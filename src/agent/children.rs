@@ -4,14 +4,19 @@
 //! parent is closed.
 
 mod drive;
+mod kin;
 mod outcome;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tree;
+
+pub use kin::Relatives;
 
 use super::budget::purse::Purse;
 use super::handle::{AgentHandle, AgentRequest};
 use super::spec::{SessionLimits, SessionSpec};
+use super::worktree::Worktrees;
 use crate::config::DelegationConfig;
 use crate::lock::lock;
 use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, SessionId, Usage};
@@ -64,6 +69,8 @@ pub struct Now {
     pub toolsets: Vec<String>,
     /// What is left of the parent's limits.
     pub left: SessionLimits,
+    /// Where worktrees are made; `None`: it works on another machine.
+    pub worktrees: Option<Worktrees>,
 }
 
 /// The children of one session.

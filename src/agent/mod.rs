@@ -30,6 +30,7 @@ pub mod turn;
 pub mod undo;
 mod wait_clock;
 mod work;
+pub mod worktree;
 
 pub use handle::AgentHandle;
 pub use models::Models;

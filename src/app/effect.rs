@@ -160,6 +160,8 @@ pub enum LoadRequest {
     /// A worktree of a checkout, on a branch of its own.
     Worktree {
         checkout: String,
+        /// What it is called; `None`: after the time.
+        name: Option<String>,
     },
     /// What the files that tools changed in the open session differ in now.
     Files,

@@ -13,7 +13,9 @@ use crate::app::input::{composer, drafts, focus, history, mouse, slash, suggesti
 use crate::app::lists::{agents, backends, context, extensions, models, named, palette, servers, toolsets, tree};
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
-use crate::app::session::{btw, budget, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo};
+use crate::app::session::{
+    btw, budget, checkout, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo,
+};
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
 use crate::config::keymap::Key;
@@ -88,6 +90,7 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::Stats => stats::open(model, out, argument),
         Action::Agents => agents::open(model),
         Action::ByTheWay => btw::ask(model, out, argument),
+        Action::Worktree => checkout::begin(model, out, argument),
         Action::Goal => goal::goal(model, out, argument),
         Action::Plan => sidebar::plan(model),
         Action::Plugins => extensions::plugins(model),

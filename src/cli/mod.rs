@@ -26,6 +26,7 @@ pub mod setup;
 pub mod skins;
 pub mod tools;
 pub mod windows;
+pub mod worktrees;
 
 pub use build::{Build, commit};
 pub use seal::seal;
@@ -96,6 +97,9 @@ pub struct ChatArgs {
     /// Work in this folder
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
+    /// Work in a new git worktree, on the branch hermes/NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["continue_", "resume", "demo"])]
+    pub worktree: Option<String>,
     /// Add a folder to the workspace
     #[arg(long, value_name = "DIR")]
     pub add_dir: Vec<PathBuf>,
@@ -189,6 +193,8 @@ enum Command {
     Keys(keys::KeysArgs),
     /// List the open windows, and talk to one
     Windows(windows::WindowsArgs),
+    /// Manage the git worktrees of sessions
+    Worktrees(worktrees::WorktreesArgs),
     /// Manage profiles, each with separate settings, keys and sessions
     #[command(alias = "profiles")]
     Profile(profile::ProfileArgs),
@@ -335,6 +341,7 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
         Command::Files(command) => setup::block_on(files::run(command, &mut out)),
         Command::Keys(args) => keys::run(&args, &setup::paths()?, &mut out),
         Command::Windows(args) => windows::run(&args, &setup::paths()?, &mut out),
+        Command::Worktrees(args) => worktrees::run(&args, &setup::paths()?, &mut out),
         Command::Profile(args) => profile::run(&args, &mut io::stdin().lock(), &mut out),
         Command::Doctor(args) => doctor::run(&args, &setup::paths()?, &mut out),
         Command::Completion { shell } => {
@@ -345,7 +352,8 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
     }
 }
 
-fn chat(args: ChatArgs) -> anyhow::Result<i32> {
+fn chat(mut args: ChatArgs) -> anyhow::Result<i32> {
+    worktrees::begin(&mut args)?;
     if args.print.is_some() {
         return print::run(args);
     }

@@ -61,10 +61,10 @@ enum Command {
 }
 
 /// One window: where it listens, what it is, what is open in it.
-struct Window {
+pub(super) struct Window {
     socket: PathBuf,
     status: WindowStatus,
-    sessions: Vec<WindowSession>,
+    pub(super) sessions: Vec<WindowSession>,
 }
 
 /// Lists the windows, or talks to one. Exits 0, or 1 when a window refuses.
@@ -107,7 +107,7 @@ pub fn run(args: &WindowsArgs, paths: &Paths, out: &mut dyn Write) -> anyhow::Re
 }
 
 /// Those that answer. What a command of an agent asks waits for a person.
-fn all(paths: &Paths) -> Vec<Window> {
+pub(super) fn all(paths: &Paths) -> Vec<Window> {
     let wait = if std::env::var_os(MARK).is_some() { PERSON_WAIT } else { REPLY_WAIT };
     let ask = |(_, socket): (u32, PathBuf)| match call(paths, &socket, WindowRequest::List, Some(wait)).ok()? {
         WindowReply::List { window, sessions } => Some(Window { socket, status: window, sessions }),

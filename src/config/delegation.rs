@@ -22,6 +22,19 @@ pub struct DelegationConfig {
     pub max_summary_chars: usize,
     /// `MODEL` or `PROVIDER:MODEL`; empty: the parent's.
     pub model: String,
+    /// What keeps children apart that may write, where a call says nothing of it.
+    pub isolation: Isolation,
+}
+
+/// What keeps the files of a child apart from those of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// It works in the folder of its parent.
+    #[default]
+    None,
+    /// It works in a git worktree that only it has.
+    Worktree,
 }
 
 impl Default for DelegationConfig {
@@ -35,6 +48,7 @@ impl Default for DelegationConfig {
             max_cost: None,
             max_summary_chars: 24_000,
             model: String::new(),
+            isolation: Isolation::None,
         }
     }
 }

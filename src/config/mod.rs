@@ -34,7 +34,7 @@ pub mod trust;
 pub use budget::{BudgetConfig, BudgetLimits, PriceConfig, PricesConfig};
 pub use checkpoints::CheckpointsConfig;
 pub use context::ContextConfig;
-pub use delegation::DelegationConfig;
+pub use delegation::{DelegationConfig, Isolation};
 pub use elsewhere::ElsewhereConfig;
 pub use error::ConfigError;
 pub use layer::Warning;

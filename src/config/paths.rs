@@ -143,6 +143,13 @@ impl Paths {
         self.cache().join("spill")
     }
 
+    /// Git worktrees of sessions: beside the root home, whose own rules for files do not hold there.
+    pub fn worktrees(&self) -> PathBuf {
+        let mut name = self.root().as_os_str().to_owned();
+        name.push("-worktrees");
+        name.into()
+    }
+
     /// Logins of MCP servers, each readable by its owner only.
     pub fn mcp_tokens(&self) -> PathBuf {
         self.home.join("mcp-tokens")

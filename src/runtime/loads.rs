@@ -73,7 +73,9 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Neighbours { except } => {
             LoadReply::Neighbours(worktrees::neighbours(&context, &facts, except).await)
         }
-        LoadRequest::Worktree { checkout } => LoadReply::Worktree(worktrees::made(checkout).await),
+        LoadRequest::Worktree { checkout, name } => {
+            LoadReply::Worktree(worktrees::made(&context, checkout, name).await)
+        },
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());

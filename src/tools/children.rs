@@ -1,5 +1,6 @@
 //! Work that a session gives to others: what a tool asks for, and who carries it out.
 
+use crate::config::Isolation;
 use crate::protocol::{ChildRow, SessionId};
 use futures::future::BoxFuture;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ pub struct Task {
     pub toolsets: Vec<String>,
     /// It may give work to children as well.
     pub orchestrates: bool,
+    /// `None`: as the settings say.
+    pub isolation: Option<Isolation>,
 }
 
 /// A batch that a call gives away.
@@ -42,6 +45,29 @@ pub struct ChildResult {
     pub commands: usize,
     /// Why it ended, when it did not complete.
     pub error: String,
+    /// The worktree that only it had and that stays, because something is in it.
+    pub worktree: Option<LeftWorktree>,
+    /// What is to be known of where it worked: `no worktree: …`.
+    pub note: String,
+}
+
+/// What a child left in its worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftWorktree {
+    pub branch: String,
+    pub folder: PathBuf,
+    /// What changed since it began, as `git diff --stat` says it.
+    pub changes: String,
+    /// What is in it that is nowhere else, in words: `1 untracked file`.
+    pub has: Vec<String>,
+    /// Something of it is in no commit.
+    pub uncommitted: bool,
+}
+
+/// Other sessions that work on the same files now.
+pub trait Kin: Send + Sync {
+    /// What one of them is called: `child 2`; `None`: it is none of them.
+    fn called(&self, session: &SessionId) -> Option<String>;
 }
 
 /// Who opens children of a session and speaks with them.

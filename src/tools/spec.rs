@@ -301,6 +301,9 @@ pub struct ToolCtx {
     pub world: Arc<dyn World>,
     /// What this session has read and written, for stale-write warnings and repeated reads.
     pub files: Arc<Mutex<FileLedger>>,
+    /// Who else works on the same files: a write to one that changed since it was read is refused. `None`: nobody, and it only
+    /// warns.
+    pub kin: Option<Arc<dyn super::children::Kin>>,
     pub agent: Arc<dyn AgentPort>,
     /// Progress for the tool line; lossy.
     pub progress: mpsc::Sender<Progress>,

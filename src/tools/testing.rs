@@ -30,6 +30,7 @@ pub struct Bench {
     pub config: Arc<Config>,
     pub backends: crate::backends::Backends,
     pub room: crate::tools::output::budget::OutputBudget,
+    pub kin: Option<Arc<dyn super::children::Kin>>,
     files: Arc<Mutex<FileLedger>>,
 }
 
@@ -51,6 +52,7 @@ impl Bench {
             backends: Default::default(),
             room: Default::default(),
             files: Arc::default(),
+            kin: None,
         }
     }
 
@@ -106,6 +108,7 @@ impl Bench {
             backends: self.backends.clone(),
             world: Arc::new(Here::new(self.dir.path().to_owned(), || {})),
             files: Arc::clone(&self.files),
+            kin: self.kin.clone(),
             agent: Arc::clone(&self.agent) as Arc<dyn AgentPort>,
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),

@@ -82,6 +82,7 @@ impl Site {
             backends: backends.clone(),
             world,
             files: Arc::default(),
+            kin: None,
             agent: Arc::new(AgentHandle::alone()),
             progress: mpsc::channel(1).0,
             cancel: CancellationToken::new(),

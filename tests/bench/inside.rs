@@ -65,6 +65,7 @@ pub fn ctx(folder: &Path, exec: Exec) -> ToolCtx {
         backends: Default::default(),
         world: Arc::new(LocalWorld::new("/home/bench".into(), "/home/bench/.hermes".into())),
         files: Arc::default(),
+        kin: None,
         agent: Arc::new(AgentHandle::alone()),
         progress: mpsc::channel(1).0,
         cancel: CancellationToken::new(),

@@ -1,5 +1,6 @@
 //! Runs children: opens each when there is room, follows what it tells, and ends it.
 
+use super::tree::{self, Place};
 use super::{ChildOf, Family, task};
 use crate::agent::children::outcome;
 use crate::agent::spec::SessionLimits;
@@ -8,7 +9,7 @@ use crate::protocol::{
     AgentCommand, AgentEvent, Body, ChildState, Item, Level, SessionId, ToolStart, TurnEnd, TurnOutcome, Usage,
 };
 use crate::text::format;
-use crate::tools::children::{Batch, ChildResult, Task};
+use crate::tools::children::{Batch, ChildResult, LeftWorktree, Task};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -45,7 +46,34 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
         return over_with(family, batch, number, ChildState::Stopped, Watched { error, ..Watched::default() });
     };
     let now = lock(&family.now).clone();
+    let mut placing = tokio::spawn(tree::place(task.clone(), now.clone(), family.parent.clone(), number));
+    let placed = tokio::select! {
+        biased;
+        () = &mut ends => {
+            // Git can't be stopped halfway: what it makes goes when it is done.
+            tokio::spawn(async move {
+                if let Ok(Ok(Place { tree: Some(tree), .. })) = placing.await {
+                    tree::left(tree).await;
+                }
+            });
+            Err((ChildState::Stopped, "stopped before it began".to_owned()))
+        }
+        placed = &mut placing => match placed {
+            Ok(placed) => placed.map_err(|error| (ChildState::Failed, error)),
+            Err(error) => Err((ChildState::Failed, error.to_string())),
+        },
+    };
+    let place = match placed {
+        Ok(place) => place,
+        Err((state, error)) => return over_with(family, batch, number, state, Watched { error, ..Watched::default() }),
+    };
     let mut spec = task::spec(task, &now, family.depth());
+    if let Some(cwd) = place.cwd {
+        spec.cwd = cwd;
+    }
+    if let Some(tree) = &place.tree {
+        spec.instructions.push_str(&tree::words(tree));
+    }
     let limits = spec.limits;
     let name = format!("child {number}");
     spec.parent = Some(family.parent.clone());
@@ -55,12 +83,16 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
     family.change(number, |row| {
         (row.session, row.state, row.began) = (Some(id.clone()), ChildState::Working, crate::agent::now());
     });
-    let mut follow = Follow { family, number, id, limits, events, seen: Watched::default() };
+    let seen = Watched { note: place.note, ..Watched::default() };
+    let mut follow = Follow { family, number, id, limits, events, seen };
     let state = follow.until_over(ends).await;
-    let Follow { id, events, seen, .. } = follow;
+    let Follow { id, events, mut seen, .. } = follow;
     family.opener.order(&id, AgentCommand::Close { cleared: false });
     // What it still tells while it is saved is nobody's; room is made for it.
     drain(events).await;
+    if let Some(tree) = place.tree {
+        seen.worktree = tree::left(tree).await;
+    }
     over_with(family, batch, number, state, seen);
 }
 
@@ -85,8 +117,8 @@ fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildState, see
         if row.began == 0 {
             row.began = row.ended;
         }
-        let Watched { files, commands, error, .. } = seen;
-        child.result = Some(ChildResult { row, summary, files, commands, error });
+        let Watched { files, commands, error, worktree, note, .. } = seen;
+        child.result = Some(ChildResult { row, summary, files, commands, error, worktree, note });
     }
     family.change(number, |row| {
         (row.state, row.doing, row.ended) = (state, String::new(), crate::agent::now());
@@ -103,6 +135,8 @@ struct Watched {
     files: Vec<(String, u32, u32)>,
     commands: usize,
     error: String,
+    worktree: Option<LeftWorktree>,
+    note: String,
 }
 
 struct Follow<'a> {

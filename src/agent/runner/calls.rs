@@ -2,12 +2,14 @@
 
 use super::channels::Done;
 use super::{Deps, Runner, SAVE_EVERY};
+use crate::agent::children::Relatives;
 use crate::agent::turn::Input;
 use crate::checkpoints::{self, Workspace};
 use crate::llm::Delta;
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, ItemId, Outcome, SessionId, ToolBody, ToolCall, ToolView};
 use crate::store::Blobs;
+use crate::tools::children::Kin;
 use crate::tools::file::history::FileHistory;
 use crate::tools::file::restore_target::RestoreTarget;
 use crate::tools::gate::{CallEvent, Gate};
@@ -174,6 +176,8 @@ impl Runner {
         ctx.files = Arc::clone(&self.session.files);
         ctx.cancel = cancel.child_token();
         ctx.room = room;
+        let kin = Relatives::of(self.spec.child.as_ref(), self.family.as_ref());
+        ctx.kin = kin.map(|kin| Arc::new(kin) as Arc<dyn Kin>);
         ctx.history = Some(FileHistory {
             store: self.deps.store.clone(),
             blobs: Blobs::new(self.deps.paths.history()),
@@ -220,6 +224,7 @@ impl Deps {
             backends: self.backends.clone(),
             world: Arc::clone(&self.world),
             files: Arc::default(),
+            kin: None,
             agent,
             // The gate puts its own channel in; this one only fills the field.
             progress: mpsc::channel(1).0,

@@ -6,6 +6,7 @@ use crate::agent::budget::purse::Purse;
 use crate::agent::children::{Family, Now};
 use crate::agent::spec::{SessionLimits, SessionSpec};
 use crate::agent::turn::{Input, Said};
+use crate::agent::worktree::Worktrees;
 use crate::lock::lock;
 use crate::policy::Speaker;
 use crate::protocol::{AgentEvent, SessionId};
@@ -86,6 +87,7 @@ impl Runner {
             mode: self.session.mode,
             toolsets,
             left,
+            worktrees: self.deps.backends.current().is_none().then(|| Worktrees::of(&self.deps.paths)),
         });
     }
 

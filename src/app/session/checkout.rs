@@ -1,7 +1,7 @@
 //! Two sessions in one checkout: before the second one's first prompt, a card offers to go on, to work in a worktree, or to
 //! change nothing. A window asks once about a checkout.
 
-use super::{tabs, turn};
+use super::{sessions, tabs, turn};
 use crate::app::approvals::inert::INERT_MS;
 use crate::app::approvals::mode;
 use crate::app::effect::{Effect, LoadRequest};
@@ -71,7 +71,7 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
     match value {
         WORKTREE => {
             model.notices.add(model.now, Level::Info, "Creating a worktree");
-            out.push(Effect::Load(LoadRequest::Worktree { checkout: found.checkout }));
+            out.push(Effect::Load(LoadRequest::Worktree { checkout: found.checkout, name: None }));
         }
         READ_ONLY => {
             mode::choose(model, out, "plan");
@@ -84,14 +84,31 @@ pub fn chosen(model: &mut Model, out: &mut Vec<Effect>, value: &str) {
     }
 }
 
+/// `/worktree [NAME]`: a session in a new worktree of the repository that this one works in.
+pub fn begin(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
+    if model.tab.session.is_none() {
+        model.notices.add(model.now, Level::Warning, "no session is open here yet");
+        return;
+    }
+    model.notices.add(model.now, Level::Info, "Creating a worktree");
+    let name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+    out.push(Effect::Load(LoadRequest::Worktree { checkout: sessions::cwd(model).to_owned(), name }));
+}
+
 /// A worktree is there, or why not, for the session of this tab.
 pub fn made(model: &mut Model, result: Result<(String, String), String>) {
     model.tab.worktree = Some(result);
 }
 
-/// In view, a session begins anew in its worktree, with what was typed.
+/// In view, a session in which nothing was said yet begins anew in its worktree, with what was typed; next to any other, a new
+/// session opens.
 pub fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     match model.tab.worktree.take() {
+        Some(Ok((folder, branch))) if !model.tab.transcript.cells.is_empty() => {
+            tabs::open_at(model, out, folder.clone());
+            let text = format!("A new session works in {} on branch {branch}", model.shown_folder(&folder));
+            model.notices.add(model.now, Level::Info, text);
+        }
         Some(Ok((folder, branch))) => {
             let typed = std::mem::take(&mut model.tab.composer);
             // It is no draft of this folder any more.
@@ -173,7 +190,7 @@ mod tests {
     fn a_worktree_takes_what_was_typed_and_waits_until_its_tab_is_in_view() {
         let mut model = shared();
         let effects = later(&mut model, "<down><ret>");
-        assert!(effects.contains(&Effect::Load(LoadRequest::Worktree { checkout: "/p".into() })));
+        assert!(effects.contains(&Effect::Load(LoadRequest::Worktree { checkout: "/p".into(), name: None })));
         let image = crate::protocol::Image { media_type: "image/png".into(), data: String::new() };
         model.tab.composer.images.push(image);
         let first = model.tab.id;

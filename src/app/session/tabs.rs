@@ -140,6 +140,11 @@ pub fn open_in(model: &mut Model, out: &mut Vec<Effect>, folder: String) {
     begin_in(model, out, Opens::Cleared, true, folder);
 }
 
+/// A new session in another folder, next to the others.
+pub fn open_at(model: &mut Model, out: &mut Vec<Effect>, folder: String) {
+    begin_in(model, out, Opens::New, false, folder);
+}
+
 fn begin(model: &mut Model, out: &mut Vec<Effect>, opens: Opens, replaces: bool) {
     let folder = sessions::cwd(model).to_owned();
     begin_in(model, out, opens, replaces, folder);

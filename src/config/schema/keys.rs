@@ -12,6 +12,8 @@ pub const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhig
 
 /// Values of `mcp_servers.*.auth`.
 const AUTHS: &[&str] = &["", "none", "oauth", "oauth2"];
+/// Values of `delegation.isolation`.
+const ISOLATIONS: &[&str] = &["none", "worktree"];
 /// Values of `credential_pool_strategies.*`.
 pub const STRATEGIES: &[&str] = &["fill_first", "round_robin", "random", "least_used"];
 /// Values of `accounts.keyring`.
@@ -153,6 +155,12 @@ pub const KEYS: &[KeySpec] = &[
     key("delegation.max_cost", Number(0.000_001, 1_000_000.0), Never, "US dollars of a child; unset: no limit"),
     key("delegation.max_summary_chars", Integer(500, 1_000_000), Never, "characters of a child's summary"),
     key("delegation.model", Text, Never, "model of children; empty: that of the session"),
+    key(
+        "delegation.isolation",
+        Choice(ISOLATIONS),
+        Never,
+        "`worktree`: children that may write each get a git worktree; `none`: they share your folder",
+    ),
     key("prices.url", Text, Never, "price list that `hermes models update` fetches"),
     key(
         "credential_pool_strategies.*",

@@ -1,9 +1,10 @@
 //! The `delegate_task` tool: gives work to sessions of its own kind and waits for their summaries.
 
+use crate::config::Isolation;
 use crate::policy::Intent;
 use crate::protocol::{ChildRow, ChildState, Outcome, ToolView};
 use crate::text::format::{elapsed, plural};
-use crate::tools::children::{Batch, ChildResult, Children, Task};
+use crate::tools::children::{Batch, ChildResult, Children, LeftWorktree, Task};
 use crate::tools::spec::{Access, Call, OUTPUT_CAP, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -30,7 +31,8 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         "goal": {"type": "string", "description": "What to do and what to return"},
         "context": {"type": "string", "description": "All it must know"},
         "toolsets": {"type": "array", "items": {"type": "string"}, "description": "Only these of yours; empty: all"},
-        "role": {"type": "string", "enum": ["leaf", "orchestrator"], "description": "orchestrator: may delegate itself"}
+        "role": {"type": "string", "enum": ["leaf", "orchestrator"], "description": "orchestrator: may delegate itself"},
+        "isolation": {"type": "string", "enum": ["none", "worktree"], "description": "worktree: a git worktree and branch of its own, from the last commit; you merge it"}
     });
     let mut properties = task.clone();
     properties["tasks"] = json!({
@@ -59,6 +61,7 @@ struct Args {
     context: String,
     toolsets: Option<Names>,
     role: String,
+    isolation: Option<Isolation>,
     tasks: Option<Tasks>,
     background: bool,
 }
@@ -86,6 +89,7 @@ struct One {
     context: String,
     toolsets: Option<Names>,
     role: String,
+    isolation: Option<Isolation>,
 }
 
 impl One {
@@ -101,6 +105,7 @@ impl One {
             context: self.context.trim().to_owned(),
             toolsets: toolsets.collect(),
             orchestrates: self.role == "orchestrator",
+            isolation: self.isolation,
         }
     }
 }
@@ -115,9 +120,11 @@ impl Args {
             None => Vec::new(),
         };
         let tasks: Vec<Task> = if list.is_empty() {
-            vec![One { goal: self.goal, context: self.context, toolsets: self.toolsets, role: self.role }.task()]
+            let Self { goal, context, toolsets, role, isolation, .. } = self;
+            vec![One { goal, context, toolsets, role, isolation }.task()]
         } else {
-            list.into_iter().map(One::task).collect()
+            // What a task does not say, the call says for all.
+            list.into_iter().map(|one| One { isolation: one.isolation.or(self.isolation), ..one }.task()).collect()
         };
         if tasks.len() > MAX_TASKS {
             return Err(ToolError::Args(format!("{} tasks are too many; at most {MAX_TASKS} a call", tasks.len())));
@@ -253,8 +260,32 @@ fn value(result: &ChildResult) -> Value {
             value["more_files"] = json!(more);
         }
     }
+    if let Some(left) = &result.worktree {
+        value["worktree"] = worktree(left);
+    }
+    if !result.note.is_empty() {
+        value["note"] = json!(result.note);
+    }
     if let Some(session) = &row.session {
         value["session"] = json!(session.0);
     }
     value
+}
+
+/// What a child left in its worktree, and how to get it.
+fn worktree(left: &LeftWorktree) -> Value {
+    let LeftWorktree { branch, folder, changes, has, uncommitted } = left;
+    let merge = if *uncommitted {
+        let at = format!("git -C {}", quoted(folder));
+        format!("first commit what is not: {at} add -A && {at} commit -m MESSAGE; then git merge {branch}")
+    } else {
+        format!("git merge {branch}")
+    };
+    let remove = "once merged: git worktree remove FOLDER, then git branch -d BRANCH";
+    json!({"branch": branch, "folder": folder, "changes": changes, "has": has.join(", "), "merge": merge, "remove": remove})
+}
+
+fn quoted(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    if text.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c)) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

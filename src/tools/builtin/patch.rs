@@ -164,7 +164,7 @@ fn replace(path: &str, old: &str, new: &str, all: bool, ctx: &ToolCtx) -> Result
     if replaced.strategy != fuzzy::Strategy::Exact {
         reply.insert("matched_by".to_owned(), json!(replaced.strategy.name()));
     }
-    warn(&mut reply, edit::stale(ctx, &place.path, &place.shown).as_slice());
+    warn(&mut reply, edit::stale(ctx, &place.path, &place.shown)?.as_slice());
     let after = After::Write(file.encode(&replaced.text).map_err(|why| failed(&format!("not written: {why}")))?);
     let change = Change { path: place.path, shown: place.shown, before: Some(before), after };
     Ok(with_diff(EditCall::checked(vec![change], reply, ctx)?))

@@ -89,7 +89,7 @@ fn plan(args: &Args, ctx: &ToolCtx) -> Result<EditCall, ToolError> {
     if place.path.parent().is_some_and(|folder| ctx.disk().about(folder).is_err()) {
         reply.insert("dirs_created".to_owned(), Value::Bool(true));
     }
-    if let Some(warning) = edit::stale(ctx, &place.path, &place.shown) {
+    if let Some(warning) = edit::stale(ctx, &place.path, &place.shown)? {
         reply.insert("_warning".to_owned(), Value::String(warning));
     }
     let change = Change { path: place.path, shown: place.shown, before, after: After::Write(bytes) };

@@ -10,6 +10,7 @@ use crate::backends::{Files, Kind};
 use crate::lock::lock;
 use crate::policy::{EditIntent, Intent};
 use crate::protocol::FileDiff;
+use crate::tools::children::Kin;
 use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -77,11 +78,31 @@ pub fn stamp(disk: &dyn Files, path: &Path) -> Option<Stamp> {
     disk.about(path).ok().map(|about| (about.modified, about.len))
 }
 
-/// A warning when the file is not what this session saw last.
-pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Option<String> {
-    let seen = lock(&ctx.files).seen.get(path).copied()?;
-    (stamp(&*ctx.disk(), path) != Some(seen))
-        .then(|| format!("{shown} changed since you last read it; read it again before you edit it"))
+/// A warning when the file is not what this session saw last. Blocks.
+///
+/// # Errors
+/// It is not, and others work on the same files: then it is read again first.
+pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Result<Option<String>, ToolError> {
+    let Some(seen) = lock(&ctx.files).seen.get(path).copied() else { return Ok(None) };
+    if stamp(&*ctx.disk(), path) == Some(seen) {
+        return Ok(None);
+    }
+    let Some(kin) = &ctx.kin else {
+        return Ok(Some(format!("{shown} changed since you last read it; read it again before you edit it")));
+    };
+    let by = author(ctx, path, &**kin).map(|name| format!(" by {name}")).unwrap_or_default();
+    Err(ToolError::Failed(format!("refused: {shown} was changed{by} since you read it; read it again")))
+}
+
+/// Who left a file as it is, where that was another session.
+fn author(ctx: &ToolCtx, path: &Path, kin: &dyn Kin) -> Option<String> {
+    let (history, store) = (ctx.history.as_ref()?, ctx.sessions.clone()?);
+    let now = ctx.disk().read(path, MAX_BYTES).ok().map(|bytes| crate::store::hash(&bytes));
+    // Off the async threads: plans look at the disk there.
+    let wrote = tokio::runtime::Handle::try_current().ok()?.block_on(store.wrote_lately(&history.session, 0)).ok()?;
+    let same = wrote.into_iter().find(|one| one.path == path && one.after == now)?;
+    let other = |title: Option<String>| format!("another session (“{}”)", title.unwrap_or(same.session.0.clone()));
+    Some(kin.called(&same.session).unwrap_or_else(|| other(same.title.clone())))
 }
 
 /// A planned change of one or more files, as a call.

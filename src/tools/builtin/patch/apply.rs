@@ -149,7 +149,10 @@ impl Stage<'_> {
                     None => continue,
                 },
             };
-            warnings.extend(edit::stale(self.ctx, &file.place.path, &file.place.shown));
+            match edit::stale(self.ctx, &file.place.path, &file.place.shown) {
+                Ok(warning) => warnings.extend(warning),
+                Err(refused) => faults.push(refused.to_string()),
+            }
             changes.push(Change { path: file.place.path, shown: file.place.shown, before: file.before, after });
         }
         (changes, warnings)

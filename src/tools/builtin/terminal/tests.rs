@@ -42,6 +42,7 @@ fn desk() -> Desk {
         exec,
         world: Arc::new(Here::new(root.clone(), || {})),
         files: Arc::new(Mutex::new(FileLedger::default())),
+        kin: None,
         agent: Arc::new(Person { nobody: true, ..Person::default() }),
         progress: sender,
         cancel: CancellationToken::new(),
