@@ -136,7 +136,11 @@ impl Worktrees {
         let until = Instant::now() + CHECKOUT;
         let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let is_name = !name.is_empty() && name.len() <= NAME && name.chars().all(fits);
-        if !is_name || name.starts_with(['-', '.']) || name.ends_with(['.']) || name.contains("..") || name.ends_with(".lock")
+        if !is_name
+            || name.starts_with(['-', '.'])
+            || name.ends_with(['.'])
+            || name.contains("..")
+            || name.ends_with(".lock")
         {
             return Err(WorktreeError::Name(name.to_owned()));
         }
@@ -170,7 +174,9 @@ impl Worktrees {
             return Err(WorktreeError::Filters(remedy));
         }
         let reference = format!("refs/heads/{branch}");
-        if folder.symlink_metadata().is_ok() || repo.ask(&["show-ref", "--verify", "--quiet", &reference], until).is_ok() {
+        if folder.symlink_metadata().is_ok()
+            || repo.ask(&["show-ref", "--verify", "--quiet", &reference], until).is_ok()
+        {
             return Err(WorktreeError::Taken(name.to_owned()));
         }
         crate::fs::ensure_dir(&self.folder).map_err(|source| WorktreeError::Folder {

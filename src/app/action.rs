@@ -168,9 +168,7 @@ actions! {
     Agents "agents" Session "All that works: tabs and their children, what waits for you first" => "agents" ["children"], "";
     ByTheWay "by-the-way" Session "Ask something during a turn; nothing of it is kept" => "btw" [], "<question>";
     Goal "goal" Session "A goal that the session works towards, turn after turn: set, pause, resume, clear it" => "goal" [], "[text|pause|resume|clear]";
-    ByTheWay "by-the-way" Session "Ask something beside the turn; nothing of it is kept" => "btw" [], "<question>";
-    Worktree "worktree" Session "New session in a git worktree, on a branch of its own" => "worktree" [], "[name]";
-    Goal "goal" Session "What the session works towards by itself: set, pause, resume, clear it" => "goal" [], "[text|pause|resume|clear]";
+    Worktree "worktree" Session "New session in a new git worktree and branch" => "worktree" [], "[name]";
     Plan "plan" Session "The to-do list" => "todo" [], "";
     ModelPicker "model-picker" Model "Choose a model" => "model" ["models"], "[provider:model]";
     LocalModels "local-models" Model "Models that run on this computer: use one, get one" => "local" [], "[name]";

@@ -75,7 +75,7 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         }
         LoadRequest::Worktree { checkout, name } => {
             LoadReply::Worktree(worktrees::made(&context, checkout, name).await)
-        },
+        }
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());

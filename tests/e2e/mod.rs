@@ -71,3 +71,4 @@ mod trust;
 mod undo;
 mod waits;
 mod windows;
+mod worktrees;

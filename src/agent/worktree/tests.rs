@@ -11,7 +11,14 @@ struct Ground {
 
 fn git(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]);
+    command.arg("-C").arg(folder).args([
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "protocol.file.allow=always",
+    ]);
     let done = command.args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_EDITOR", "true").output().unwrap();
     assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
@@ -64,7 +71,10 @@ fn it_begins_at_the_last_commit_on_a_branch_of_its_own_and_goes_with_it() {
     std::fs::write(ground.project().join("built"), "").unwrap();
     let tree = ground.tree();
     assert_eq!(tree.name(), "project-x");
-    assert_eq!((tree.branch.as_deref(), tree.project()), (Some("hermes/x"), &*ground.project().canonicalize().unwrap()));
+    assert_eq!(
+        (tree.branch.as_deref(), tree.project()),
+        (Some("hermes/x"), &*ground.project().canonicalize().unwrap())
+    );
     assert_eq!(std::fs::read_to_string(tree.folder.join("a.txt")).unwrap(), "one\n");
     assert!(!tree.folder.join("built").exists());
     assert_eq!(git(&tree.folder, &["config", "--get", "core.bare"]), "false");

@@ -187,6 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn by_hand_a_worktree_opens_next_to_a_session_in_which_something_was_said() {
+        let mut model = ready();
+        opened(&mut model, "s", &["said"]);
+        let effects = script(&mut model, "/worktree fix<ret>");
+        let cwd = sessions::cwd(&model).to_owned();
+        assert!(effects.contains(&Effect::Load(LoadRequest::Worktree { checkout: cwd, name: Some("fix".into()) })));
+        let reply = Msg::Loaded(LoadReply::Worktree(Ok(("/w".into(), "hermes/fix".into()))));
+        let now = model.now;
+        let effects = update(&mut model, now, Msg::Of("s".into(), Box::new(reply)));
+        let new = |effect: &Effect| matches!(effect, Effect::Open { cwd, opens: Opens::New, .. } if cwd == "/w");
+        assert!(effects.iter().any(new), "{effects:?}");
+        assert_eq!(model.tabs().count(), 2);
+    }
+
+    #[test]
     fn a_worktree_takes_what_was_typed_and_waits_until_its_tab_is_in_view() {
         let mut model = shared();
         let effects = later(&mut model, "<down><ret>");

@@ -32,7 +32,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         "context": {"type": "string", "description": "All it must know"},
         "toolsets": {"type": "array", "items": {"type": "string"}, "description": "Only these of yours; empty: all"},
         "role": {"type": "string", "enum": ["leaf", "orchestrator"], "description": "orchestrator: may delegate itself"},
-        "isolation": {"type": "string", "enum": ["none", "worktree"], "description": "worktree: a git worktree and branch of its own, from the last commit; you merge it"}
+        "isolation": {"type": "string", "enum": ["none", "worktree"], "description": "worktree: a separate git worktree and branch, from the last commit; you merge it"}
     });
     let mut properties = task.clone();
     properties["tasks"] = json!({
@@ -287,5 +287,9 @@ fn worktree(left: &LeftWorktree) -> Value {
 
 fn quoted(path: &std::path::Path) -> String {
     let text = path.display().to_string();
-    if text.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c)) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c)) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }

@@ -363,6 +363,37 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_changed_since_it_was_read_is_refused_where_others_work_too() {
+        struct Alone;
+        impl Kin for Alone {
+            fn called(&self, _: &crate::protocol::SessionId) -> Option<String> {
+                None
+            }
+        }
+        let mut bench = Bench::new();
+        bench.write("a", "old\n");
+        bench.call("read_file", serde_json::json!({"path": "a"})).await;
+        bench.write("a", "newer\n");
+        let write = serde_json::json!({"path": "a", "content": "mine\n"});
+        bench.kin = Some(Arc::new(Alone));
+        let refused = bench.call("write_file", write.clone()).await.content;
+        assert!(refused.contains("refused: a was changed since you read it; read it again"), "{refused}");
+        let patch = "*** Begin Patch\n*** Update File: a\n@@\n-newer\n+mine\n*** End Patch";
+        let refused = bench.call("patch", serde_json::json!({"mode": "patch", "patch": patch})).await.content;
+        assert!(refused.contains("refused: a was changed"), "{refused}");
+        assert_eq!(bench.read("a"), "newer\n");
+        bench.call("read_file", serde_json::json!({"path": "a"})).await;
+        bench.call("write_file", write).await;
+        assert_eq!(bench.read("a"), "mine\n");
+        // Alone, a session is warned and writes.
+        bench.write("a", "newest\n");
+        bench.kin = None;
+        let warned = bench.call("write_file", serde_json::json!({"path": "a", "content": "again\n"})).await.content;
+        assert!(warned.contains("changed since you last read it"), "{warned}");
+        assert_eq!(bench.read("a"), "again\n");
+    }
+
+    #[tokio::test]
     async fn a_failure_undoes_what_was_done() {
         let bench = Bench::new();
         bench.write("a", "a");
