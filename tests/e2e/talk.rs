@@ -146,7 +146,8 @@ fn a_second_session_in_a_checkout_is_asked_where_it_works() {
         let name = entry.file_name().to_string_lossy().into_owned();
         name.starts_with(&format!("{}-", project.file_name().unwrap().to_string_lossy()))
     };
-    let made: Vec<_> = std::fs::read_dir(project.parent().unwrap()).unwrap().flatten().filter(beside).collect();
+    let made: Vec<_> =
+        std::fs::read_dir(home.user().join(".hermes-worktrees")).unwrap().flatten().filter(beside).collect();
     assert_eq!(made.len(), 1);
     assert_eq!(std::fs::read_to_string(made[0].path().join("a.txt")).unwrap(), "one");
     let placed = |window: &Value| {

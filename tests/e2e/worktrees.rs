@@ -218,6 +218,8 @@ scenes:
 #[test]
 fn without_worktrees_a_child_does_not_overwrite_what_its_sibling_changed() {
     let home = with_repository();
+    // Notes of what others changed would name the goals, by which the scenes are found.
+    home.config("approvals: {mode: yolo}\ncheckpoints: {tell_changes: false}\n");
     let script = model(&home, SAME_FILE);
     let done = home.run(&["-m", &script, "-p", "fan out"]);
     assert_eq!(out(&done), "Both are back.\n", "{}", err(&done));
