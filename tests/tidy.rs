@@ -463,7 +463,8 @@ const TOOL_NAMES: &[(&str, &str)] = &[
     ("elsewhere/", "other agents' names for ours, and their words for something else"),
     ("llm/inner.rs", "the wrapper, whose name is known while it streams; `tool_call` has it from here"),
     // The same words for something else.
-    ("app/action.rs", "`/todo`, another name of `/plan`"),
+    ("app/action.rs", "`/todo`, another name of `/plan`, and `/agents`"),
+    ("tools/builtin/delegate_task.rs", "a field of its result"),
     ("backends/modal.rs", "a terminal, and no pipes"),
     ("cli/checkpoints.rs", "what is counted"),
     ("config/policy_files/shown.rs", "a section of the configuration"),

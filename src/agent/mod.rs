@@ -7,7 +7,6 @@ pub mod compaction;
 pub mod context;
 mod correction;
 mod digest;
-mod goal;
 mod guard;
 mod handle;
 mod models;

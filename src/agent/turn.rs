@@ -5,6 +5,7 @@
 
 mod bodies;
 mod facts;
+pub(super) mod goal;
 mod reply;
 
 pub use facts::{Action, Input, Limits, Said};

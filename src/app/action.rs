@@ -289,9 +289,9 @@ actions! {
     KeepProcess "keep-process" Lists "Let the selected command go on, or end it, when the program is left";
     KeepAll "keep-all" Lists "Let all commands go on, or none";
     Deny "deny" Answers "Deny, and say why";
-    AllowOnce "allow-once" Answers "Allow once; Enter confirms";
-    AllowSession "allow-session" Answers "Allow these effects for this session; Enter confirms";
-    AllowAlways "allow-always" Answers "Allow always; Enter confirms";
+    AllowOnce "allow-once" Answers "Allow once, when it is confirmed";
+    AllowSession "allow-session" Answers "Allow these effects for this session, when it is confirmed";
+    AllowAlways "allow-always" Answers "Allow always, when it is confirmed";
     EditCommand "edit-command" Answers "Edit the command";
     Unfold "unfold" Answers "Show all of a long command, or its head and tail";
     Choose1 "choose-1" Answers "First choice";
@@ -301,9 +301,9 @@ actions! {
     Choose5 "choose-5" Answers "Fifth choice";
     Choose6 "choose-6" Answers "Sixth choice";
     Choose7 "choose-7" Answers "Seventh choice: your own answer";
-    RewindBoth "rewind-both" Answers "Select the conversation and its files; Enter takes them back";
-    RewindConversation "rewind-conversation" Answers "Select the conversation alone; Enter takes it back";
-    RewindFiles "rewind-files" Answers "Select the files alone; Enter takes them back";
+    RewindBoth "rewind-both" Answers "Select the conversation and its files";
+    RewindConversation "rewind-conversation" Answers "Select the conversation alone";
+    RewindFiles "rewind-files" Answers "Select the files alone";
     OverwriteFiles "overwrite-files" Answers "Include files changed elsewhere";
     TakePolicy "take-policy" Answers "Take the policy as it is on disk now";
     KeepPolicy "keep-policy" Answers "Keep the policy that the session began with";

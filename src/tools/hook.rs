@@ -1,13 +1,13 @@
 //! Where others may look at a call: before it is planned and after it has run.
 
-use super::builtin::{clarify, session_search, todo};
+use super::builtin::{clarify, delegate_task, session_search, todo};
 use super::spec::{Content, ToolCtx, ToolOutput};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
 /// The tools that work on the agent's own state, and names kept for more of them: hooks do not see their calls, and
 /// without an agent behind a call they answer with an error.
-pub const AGENT_LEVEL: [&str; 5] = [clarify::NAME, "delegate_task", "memory", session_search::NAME, todo::NAME];
+pub const AGENT_LEVEL: [&str; 5] = [clarify::NAME, delegate_task::NAME, "memory", session_search::NAME, todo::NAME];
 
 /// What a hook says of a call that is about to be planned.
 #[derive(Clone, Debug, PartialEq)]

@@ -52,6 +52,8 @@ const NAMES: &[&str] = &[
     "store::Shelf",
     "store::StoreJob",
     "store::StoreReply",
+    "store::filter::Fault",
+    "store::filter::Filter",
     "store::tags_of",
 ];
 

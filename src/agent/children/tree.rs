@@ -4,11 +4,12 @@ use super::Now;
 use crate::agent::worktree::{Reason, Worktree, WorktreeError, Worktrees};
 use crate::config::Isolation;
 use crate::protocol::{Mode, SessionId};
+use crate::tools::builtin::terminal;
 use crate::tools::children::{LeftWorktree, Task};
 use std::path::PathBuf;
 
 /// Toolsets that change files.
-const WRITE: [&str; 2] = ["file", "terminal"];
+const WRITE: [&str; 2] = ["file", terminal::NAME];
 /// Characters of the id of a parent that the name of a worktree ends with.
 const ID: usize = 6;
 

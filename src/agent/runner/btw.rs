@@ -24,7 +24,7 @@ fn with_question(mut messages: Vec<Message>, question: &str) -> Vec<Message> {
         messages.pop();
     }
     let text = format!(
-        "[A question beside the task. Answer it shortly from what you know, without tools; then the task goes on.]\n{question}"
+        "[A question while the task runs. Answer it shortly from what you know, without tools; then the task goes on.]\n{question}"
     );
     match messages.last_mut() {
         Some(Message::User { text: before, .. }) => *before = format!("{before}\n\n{text}"),

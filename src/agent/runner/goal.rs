@@ -3,8 +3,8 @@
 use super::Runner;
 use super::rest::Aside;
 use crate::agent::compaction::transcript;
-use crate::agent::goal::{self, GOAL, Next, Verdict};
 use crate::agent::turn::Said;
+use crate::agent::turn::goal::{self, GOAL, Next, Verdict};
 use crate::llm::message::Message;
 use crate::llm::{Effort, Provider, Request};
 use crate::protocol::{

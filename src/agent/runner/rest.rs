@@ -3,8 +3,8 @@
 
 use super::{Deps, Runner};
 use crate::agent::digest::{self, Digest};
-use crate::agent::goal::Verdict;
 use crate::agent::resumed::{self, Left};
+use crate::agent::turn::goal::Verdict;
 use crate::protocol::{AgentEvent, Body, Item, ItemId, ResumeCard, SessionId, Todo, Usage};
 use crate::store::{Opening, Spent, Summary};
 use std::time::Duration;

@@ -150,7 +150,7 @@ impl Runner {
         self.look_up();
         let mut values = opening.values;
         let budget = values.remove(crate::agent::budget::BUDGET);
-        let goal = values.remove(crate::agent::goal::GOAL);
+        let goal = values.remove(crate::agent::turn::goal::GOAL);
         self.restore_facts(values, named).await;
         self.expect_tools();
         if opening.skipped > 0 {

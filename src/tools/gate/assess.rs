@@ -37,6 +37,14 @@ impl Gate {
         if ctx.config.approvals.containers == InContainers::Relax && ctx.backends.is_isolated() {
             assessment.verdict = relaxed(assessment.verdict, intent);
         }
+        // Edits of files in the folder are free; what leaves the conversation with them is not.
+        if matches!(assessment.verdict, Verdict::Allow(_))
+            && assessment.rules.is_empty()
+            && !request.drops.is_empty()
+            && self.mode() != Mode::Yolo
+        {
+            assessment.verdict = Verdict::Ask(vec![drops_turns(request.drops.len())]);
+        }
         if let (Verdict::Allow(_), Some(reason)) = (&assessment.verdict, request.hook) {
             assessment.verdict = Verdict::AskAlways(vec![asked_by_hook(reason)]);
         }
@@ -155,6 +163,12 @@ async fn unheld_script(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
         "plan mode runs scripts only in a read-only sandbox, which this system does not have; use normal tool calls";
     let why = Why { effect: PLANNING.into(), text: text.into(), span: 0..0 };
     Assessment { verdict: Verdict::DeniedByRule(why), question: None, unasked: false, ..assessment }
+}
+
+/// The reason of a question about a call after which turns are left out.
+fn drops_turns(count: usize) -> Why {
+    let turns = crate::text::format::plural(count as u64, "turn leaves", "turns leave");
+    Why { effect: "goes back".into(), text: format!("{turns} the conversation"), span: 0..0 }
 }
 
 /// The reason of a question that a hook wants.

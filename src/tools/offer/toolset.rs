@@ -412,7 +412,8 @@ mod tests {
         };
         assert_eq!(names(pick(Some(&["todo", "clarify"]), &["todo"])), "clarify todo");
         assert_eq!(names(pick(Some(&["gh"]), &[])), "mcp__gh__find");
-        let rest = "agents checkpoint clarify delegate_task execute_code plan_mode process restore session_search terminal";
+        let rest =
+            "agents checkpoint clarify delegate_task execute_code plan_mode process restore session_search terminal";
         assert_eq!(names(pick(None, &["file", "gh"])), format!("{rest} todo"));
         assert_eq!(names(pick(None, &["hermes-cli", "all"])), "");
         assert_eq!(pick(Some(&["all"]), &[]).tools, pick(None, &[]).tools);
