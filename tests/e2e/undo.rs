@@ -310,9 +310,9 @@ fn a_preview_shows_the_lines_and_a_long_command_in_full() {
     term.wait("❯");
     term.send("go\r").wait("all done").wait("steps ·");
     term.send("/undo-command\r").wait("M a +1 −1").wait("the-end").wait("What that changes in them");
-    term.send("\x1b[6~").wait("-new line").wait("+old line").wait("older");
+    term.send("\x1b[6~").wait("-new line").wait("+old line").wait("↓ older");
     assert!(!term.text().contains("newer"), "{}", term.text());
-    term.send("\x1b[B").wait("echo x >b").wait("newer").gone("older");
+    term.send("\x1b[B").wait("echo x >b").wait("newer").gone("↓ older");
     term.send("\x1b").gone("Undo a command");
     term.send("/rewind\r").wait("Go back to a prompt").wait("M a");
     term.send("\x1b[6~\x1b[6~").wait("+old line");

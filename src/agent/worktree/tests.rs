@@ -78,7 +78,7 @@ fn it_begins_at_the_last_commit_on_a_branch_of_its_own_and_goes_with_it() {
     assert_eq!(std::fs::read_to_string(tree.folder.join("a.txt")).unwrap(), "one\n");
     assert!(!tree.folder.join("built").exists());
     assert_eq!(git(&tree.folder, &["config", "--get", "core.bare"]), "false");
-    assert_eq!(ground.all.list(), [tree.clone()]);
+    assert_eq!(ground.all.list(), std::slice::from_ref(&tree));
     for name in ["project-x", "hermes/x", "x"] {
         assert_eq!(ground.all.named(name).unwrap(), tree, "{name}");
     }

@@ -22,6 +22,7 @@ const LARGEST: u64 = 1 << 30;
 /// One thing that happened to a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all are items, and none lives long")]
 pub(in crate::store) enum Record {
     /// What a session is; a later one wins.
     Session(Head),

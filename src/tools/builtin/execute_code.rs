@@ -89,8 +89,8 @@ pub fn described(text: &str, settings: &CodeExecutionConfig, among: &VisibleTool
     if settings.mcp {
         let named = match &others[..] {
             [] => "none yet".to_owned(),
-            [some @ ..] if some.len() <= NAMED => some.join(", "),
-            [some @ ..] => format!("{} and {} more", some[..NAMED].join(", "), some.len() - NAMED),
+            some if some.len() <= NAMED => some.join(", "),
+            some => format!("{} and {} more", some[..NAMED].join(", "), some.len() - NAMED),
         };
         text.push_str(&format!(
             "\n- Tools of servers and plugins: call_tool(name, args), or import them by name, with keyword arguments: {named}."

@@ -134,10 +134,7 @@ pub async fn run(script: Script, ctx: ToolCtx) -> Result<ToolOutput, ToolError> 
     let command = command(&script, folder.path(), &socket, &caller.token, &ctx).await?;
     let sandbox = confine::sandbox(&ctx);
     // What only computes changes nothing but by its calls, which are recorded one by one.
-    let recorder = match script.plain {
-        true => None,
-        false => CommandRecorder::begin(&ctx, &script.line, &cwd, None).await,
-    };
+    let recorder = if script.plain { None } else { CommandRecorder::begin(&ctx, &script.line, &cwd, None).await };
     let mut clock = Clock::start(Duration::from_secs(settings.timeout), Arc::clone(&ctx.agent));
     let mut running = ctx
         .exec
