@@ -85,6 +85,8 @@ pub struct Family {
     now: Mutex<Now>,
     slots: Mutex<(usize, Arc<Semaphore>)>,
     kin: Mutex<Vec<Kin>>,
+    /// What those used that are no longer remembered.
+    forgotten: Mutex<Usage>,
     /// How often a row changed.
     changed: watch::Sender<u64>,
     /// The parent is stopped or closed: whatever works ends.
@@ -120,6 +122,7 @@ impl Family {
             now: Mutex::default(),
             slots: Mutex::new((0, Arc::new(Semaphore::new(0)))),
             kin: Mutex::default(),
+            forgotten: Mutex::default(),
             changed: watch::channel(0).0,
             over: Mutex::default(),
         }
@@ -137,13 +140,9 @@ impl Family {
 
     /// What the children used counts as the parent's.
     pub fn add_to(&self, used: &mut Usage) {
+        plus(used, &lock(&self.forgotten));
         for child in lock(&self.kin).iter() {
-            used.input += child.row.used.input;
-            used.output += child.row.used.output;
-            used.cost = match (used.cost, child.row.used.cost) {
-                (Some(own), Some(theirs)) => Some(own + theirs),
-                (own, theirs) => own.or(theirs),
-            };
+            plus(used, &child.row.used);
         }
     }
 
@@ -247,13 +246,15 @@ impl Family {
             let (call_id, stop) = (batch.call_id.clone(), CancellationToken::new());
             kin.push(Kin { number, call_id, row, stop, result: None });
         }
-        let gone = kin.len().saturating_sub(REMEMBERED);
-        let mut left = gone;
+        let mut left = kin.len().saturating_sub(REMEMBERED);
+        let mut forgotten = lock(&self.forgotten);
         kin.retain(|child| {
-            !(child.row.state.is_over() && left > 0 && {
+            let goes = left > 0 && child.row.state.is_over();
+            if goes {
                 left -= 1;
-                true
-            })
+                plus(&mut forgotten, &child.row.used);
+            }
+            !goes
         });
         (first..first + batch.tasks.len() as u64).collect()
     }
@@ -274,6 +275,16 @@ impl Family {
             })
             .collect()
     }
+}
+
+/// Adds what counts for limits.
+fn plus(sum: &mut Usage, more: &Usage) {
+    sum.input += more.input;
+    sum.output += more.output;
+    sum.cost = match (sum.cost, more.cost) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
 }
 
 /// The family as the tools see it.

@@ -6,7 +6,8 @@ use crate::agent::children::outcome;
 use crate::agent::spec::SessionLimits;
 use crate::lock::lock;
 use crate::protocol::{
-    AgentCommand, AgentEvent, Body, ChildState, Item, Level, SessionId, ToolStart, TurnEnd, TurnOutcome, Usage,
+    AgentCommand, AgentEvent, Body, ChildRow, ChildState, Item, Level, SessionId, ToolStart, TurnEnd, TurnOutcome,
+    Usage,
 };
 use crate::text::format;
 use crate::tools::children::{Batch, ChildResult, LeftWorktree, Task};
@@ -109,23 +110,23 @@ fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildState, see
     let share = batch.room / 2 / batch.tasks.len().max(1);
     let most = now.config.max_summary_chars.min(share.max(outcome::SHORTEST));
     let summary = outcome::bounded(&seen.answer, most, &batch.spill, number);
+    let at = crate::agent::now();
+    let end = |row: &mut ChildRow| {
+        (row.state, row.doing, row.ended) = (state, String::new(), at);
+        if row.began == 0 {
+            row.began = at;
+        }
+    };
+    // The result comes first: whoever waits looks for it when the row changes.
     {
         let mut kin = lock(&family.kin);
         let Some(child) = kin.iter_mut().find(|child| child.number == number) else { return };
         let mut row = child.row.clone();
-        (row.state, row.doing, row.ended) = (state, String::new(), crate::agent::now());
-        if row.began == 0 {
-            row.began = row.ended;
-        }
+        end(&mut row);
         let Watched { files, commands, error, worktree, note, .. } = seen;
         child.result = Some(ChildResult { row, summary, files, commands, error, worktree, note });
     }
-    family.change(number, |row| {
-        (row.state, row.doing, row.ended) = (state, String::new(), crate::agent::now());
-        if row.began == 0 {
-            row.began = row.ended;
-        }
-    });
+    family.change(number, end);
 }
 
 /// What was seen of a child.

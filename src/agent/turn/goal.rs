@@ -79,7 +79,8 @@ pub fn verdict(answer: &str) -> Verdict {
     } else if upper.starts_with("MET") {
         Verdict::Met(rest("MET"))
     } else {
-        Verdict::None(format!("the judge gave no verdict: {}", cut(answer)))
+        let said = if answer.is_empty() { String::new() } else { format!(": {}", cut(answer)) };
+        Verdict::None(format!("the judge gave no verdict{said}"))
     }
 }
 
@@ -144,7 +145,8 @@ mod tests {
         ] {
             assert_eq!(verdict(answer), expected, "{answer}");
         }
-        assert!(matches!(verdict("I think so"), Verdict::None(_)));
+        assert_eq!(verdict("I think so"), Verdict::None("the judge gave no verdict: I think so".into()));
+        assert_eq!(verdict(" "), Verdict::None("the judge gave no verdict".into()));
     }
 
     #[test]
