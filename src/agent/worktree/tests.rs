@@ -167,6 +167,54 @@ fn what_has_begun_is_locked_or_holds_submodules_keeps_it() {
 }
 
 #[test]
+fn work_that_git_looks_past_keeps_it() {
+    // Another worktree in a folder that is ignored.
+    let ground = Ground::new();
+    let tree = ground.tree();
+    git(&tree.folder, &["worktree", "add", "-q", "built/inner", "-b", "inner"]);
+    stays(&tree, &[Reason::Nested]);
+    git(&tree.folder, &["worktree", "remove", "built/inner"]);
+    // A repository of somebody, deep in it.
+    std::fs::create_dir_all(tree.folder.join("built/deep")).unwrap();
+    git(&tree.folder, &["init", "-q", "built/deep/own"]);
+    stays(&tree, &[Reason::Nested]);
+    std::fs::remove_dir_all(tree.folder.join("built")).unwrap();
+    // Changes of files that git was told to take for unchanged.
+    for flag in ["--skip-worktree", "--assume-unchanged"] {
+        git(&tree.folder, &["update-index", flag, "a.txt"]);
+        std::fs::write(tree.folder.join("a.txt"), "changed\n").unwrap();
+        stays(&tree, &[Reason::Hidden(1)]);
+        std::fs::write(tree.folder.join("a.txt"), "one\n").unwrap();
+        git(&tree.folder, &["update-index", &flag.replace("--", "--no-"), "a.txt"]);
+    }
+    // Commits on no branch that something else was checked out over; what was amended away is no work.
+    git(&tree.folder, &["commit", "-q", "--allow-empty", "-m", "empty"]);
+    git(&tree.folder, &["commit", "-q", "--allow-empty", "--amend", "-m", "better"]);
+    git(&ground.project(), &["merge", "-q", "hermes/x"]);
+    git(&tree.folder, &["checkout", "-q", "--detach"]);
+    commit(&tree, "left behind");
+    git(&tree.folder, &["checkout", "-q", "hermes/x"]);
+    stays(&tree, &[Reason::Detached(1)]);
+    let left = git(&tree.folder, &["rev-parse", "HEAD@{1}"]);
+    git(&ground.project(), &["branch", "kept", &left]);
+    tree.remove().unwrap();
+}
+
+#[test]
+fn two_with_the_same_commit_do_not_both_go() {
+    let ground = Ground::new();
+    let one = ground.tree();
+    let two = ground.all.make(&ground.project(), "y").unwrap();
+    commit(&one, "only here");
+    git(&two.folder, &["merge", "-q", "--ff-only", "hermes/x"]);
+    let gone = std::thread::scope(|scope| {
+        [&one, &two].map(|tree| scope.spawn(|| tree.remove().is_ok())).map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(gone.iter().filter(|gone| **gone).count(), 1, "{gone:?}");
+    assert_eq!(ground.branches().lines().filter(|name| name.starts_with("hermes/")).count(), 1);
+}
+
+#[test]
 fn a_branch_that_stands_elsewhere_stays() {
     let ground = Ground::new();
     let tree = ground.tree();
