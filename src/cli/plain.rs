@@ -387,7 +387,7 @@ fn question(approval: &Approval) -> String {
         Intent::Input { process, text } => format!("type into {process}: {text}"),
         Intent::Remote { args, .. } => args.clone(),
         Intent::Code { code, .. } => code.clone(),
-        Intent::Talk => approval.tool.clone(),
+        Intent::Talk | Intent::Handle => approval.tool.clone(),
     };
     let mut out = format!("Approve {}: {}", approval.tool, visible(&what).text);
     let mut add = |text: String| {

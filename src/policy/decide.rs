@@ -8,7 +8,7 @@ mod path;
 mod typed;
 
 pub use closed::Closed;
-pub use mode::{PLANNING, REVIEWED};
+pub use mode::{PLANNING, REVIEWED, only_reads};
 pub use typed::in_process;
 
 use super::permissions::{Names, Permission};
@@ -45,7 +45,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
     let mut by = Vec::new();
     let names = Names::of(intent, &rules.here);
     let judged = match intent {
-        Intent::Talk => by_name(names, cwd, rules, &mut by),
+        Intent::Talk | Intent::Handle => by_name(names, cwd, rules, &mut by),
         Intent::Read(file) => path::read(file, cwd, rules, names, world, &mut by),
         Intent::Edit(edits) => path::edit(edits, mode, cwd, rules, names, world, &mut by),
         Intent::Code { language, code, cwd } => code::judge(language, code, cwd, rules, names, world, &mut by),
@@ -54,7 +54,7 @@ pub fn explain(intent: &Intent, cwd: &Path, rules: &Rules, mode: Mode, world: &d
         Intent::Input { process, text } => Typed { process, text, cwd, rules, names, world }.judge(&mut by),
     };
     let judged = match &rules.unreadable {
-        Some(text) if *intent != Intent::Talk => with_unreadable(judged, text),
+        Some(text) if !matches!(intent, Intent::Talk | Intent::Handle) => with_unreadable(judged, text),
         _ => judged,
     };
     by.dedup();

@@ -351,7 +351,12 @@ fn lasts_or_leaves(unaided: &Verdict, intent: &Intent, world: &dyn World) -> Opt
         }
         // What computes asks nothing, and the calls of a script are looked at one by one.
         Intent::Code { .. } if !matches!(unaided, Verdict::Allow(_)) => Some(LEAVES),
-        Intent::Read(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => None,
+        Intent::Read(_)
+        | Intent::Input { .. }
+        | Intent::Remote { .. }
+        | Intent::Code { .. }
+        | Intent::Talk
+        | Intent::Handle => None,
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Intent {
     Code { language: String, code: String, cwd: PathBuf },
     /// Touches only the agent's own state: plan, questions, listing processes.
     Talk,
+    /// Ends or signals a process that the session started, or closes its input.
+    Handle,
 }
 
 /// One file that a call would change.

@@ -58,9 +58,12 @@ fn judged(intent: &Intent, cwd: &Path, world: &dyn World) -> Judgement {
     match intent {
         Intent::Command { line, cwd, .. } => shell::judge(line, cwd, world),
         Intent::Input { text, .. } => shell::judge(text, cwd, world),
-        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
-            Judgement::default()
-        }
+        Intent::Read(_)
+        | Intent::Edit(_)
+        | Intent::Remote { .. }
+        | Intent::Code { .. }
+        | Intent::Talk
+        | Intent::Handle => Judgement::default(),
     }
 }
 
@@ -190,7 +193,12 @@ fn payloads(intent: &Intent, judgement: &Judgement) -> Vec<Payload> {
     let line = match intent {
         Intent::Command { line, .. } => line,
         Intent::Input { text, .. } => text,
-        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
+        Intent::Read(_)
+        | Intent::Edit(_)
+        | Intent::Remote { .. }
+        | Intent::Code { .. }
+        | Intent::Talk
+        | Intent::Handle => {
             return Vec::new();
         }
     };

@@ -163,7 +163,8 @@ fn take(modal: &mut ApprovalModal, approval: &Approval) {
             | Intent::Input { .. }
             | Intent::Remote { .. }
             | Intent::Code { .. }
-            | Intent::Talk => ApprovalStage::Choosing,
+            | Intent::Talk
+            | Intent::Handle => ApprovalStage::Choosing,
         },
     };
     if modal.selected == ApprovalChoice::Deny {

@@ -191,7 +191,7 @@ fn call(approval: &Approval) -> String {
         Intent::Remote { args, .. } => args.clone(),
         Intent::Input { text, .. } => text.clone(),
         Intent::Code { code, .. } => code.clone(),
-        Intent::Talk => String::new(),
+        Intent::Talk | Intent::Handle => String::new(),
     };
     let why: Vec<&str> = approval.verdict.reasons().iter().map(|why| why.text.as_str()).collect();
     format!("{}: {what} ({})", approval.tool, why.join("; "))

@@ -2,6 +2,7 @@
 
 use super::Decided;
 use crate::policy::{Intent, Mode, Rules, Verdict, Why, World, shell};
+use std::path::Path;
 
 /// The class of an edit that only the mode asks about. A rule or a grant answers it.
 pub const REVIEWED: &str = "edit in review mode";
@@ -93,7 +94,68 @@ fn client(intent: &Intent, world: &dyn World) -> Option<String> {
     names.into_iter().find(|name| CLIENTS.contains(&name.as_str()))
 }
 
-/// Nothing is changed: an edit is refused, and what can't be held read-only asks. A command is held (`tools::confine`).
+/// Programs that only read, whatever their arguments are.
+const READERS: &[&str] = &[
+    "basename",
+    "cat",
+    "cmp",
+    "comm",
+    "cut",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "false",
+    "file",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "md5sum",
+    "nl",
+    "printf",
+    "pwd",
+    "readlink",
+    "realpath",
+    "sha256sum",
+    "stat",
+    "tail",
+    "test",
+    "tr",
+    "tree",
+    "true",
+    "uname",
+    "wc",
+    "which",
+    "whoami",
+];
+/// Commands of git that only read.
+const GIT_READERS: &[&str] = &["blame", "describe", "diff", "log", "ls-files", "rev-parse", "show", "status"];
+
+/// Whether a command surely only reads: each of its programs is known to, and it writes no file.
+pub fn only_reads(line: &str, cwd: &Path, world: &dyn World) -> bool {
+    let judged = shell::judge(line, cwd, world);
+    let is_device = |one: &shell::Touched| one.paths.iter().all(|path| path.starts_with("/dev/"));
+    let reads = |invocation: &shell::Invocation| {
+        let mut words = invocation.words.iter().map(String::as_str);
+        match words.next() {
+            Some("git") => {
+                words.next().is_some_and(|word| GIT_READERS.contains(&word))
+                    && !words.any(|word| word.starts_with("--output") || word.starts_with("--ext-diff"))
+            }
+            Some("tree") => !words.any(|word| word.starts_with("-o")),
+            Some(program) => READERS.contains(&program),
+            None => true,
+        }
+    };
+    !judged.invocations.is_empty()
+        && judged.invocations.iter().all(reads)
+        && judged.touched.iter().all(|one| one.how == shell::Touch::Read || is_device(one))
+}
+
+/// Nothing is changed: edits are refused, and so is what can't be held. A command is held read-only (`tools::confine`), or
+/// surely only reads.
 fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>, world: &dyn World) -> Decided {
     let verdict = match (intent, verdict) {
         (Intent::Edit(_), Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_)) => {
@@ -101,19 +163,29 @@ fn planning(intent: &Intent, verdict: Verdict, mut rules: Vec<String>, world: &d
             let text = "plan mode changes nothing; say what you would change, and go on once the user leaves plan mode";
             Verdict::DeniedByRule(why(PLANNING, text))
         }
-        (Intent::Input { .. } | Intent::Remote { .. }, Verdict::Allow(_)) => {
+        (Intent::Input { .. } | Intent::Handle, Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_)) => {
+            rules = vec![PLANNING.to_owned()];
+            let text = "in plan mode, processes that run are only watched: poll, log, screen or wait";
+            Verdict::DeniedByRule(why(PLANNING, text))
+        }
+        // A permission is the word of a person that it may be called.
+        (Intent::Remote { .. }, Verdict::Allow(_)) if !rules.is_empty() => {
             Verdict::Ask(vec![why(PLANNING, "it may change something that plan mode can't hold back")])
         }
-        (Intent::Command { .. }, Verdict::Allow(reasons)) => match client(intent, world) {
-            Some(name) => Verdict::Ask(vec![why(
-                PLANNING,
-                &format!("{name} has a service do it, which plan mode can't hold back"),
-            )]),
-            None => Verdict::Allow(reasons),
-        },
-        (Intent::Command { .. } | Intent::Code { .. }, Verdict::Ask(mut reasons)) => {
-            reasons.push(why(PLANNING, "it runs read-only: what it would change, it can't"));
-            Verdict::Ask(reasons)
+        (Intent::Remote { .. }, Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_)) => {
+            rules = vec![PLANNING.to_owned()];
+            let text = "plan mode changes nothing, and what this tool does can't be held back; a permission for it makes it ask";
+            Verdict::DeniedByRule(why(PLANNING, text))
+        }
+        (Intent::Command { .. }, verdict @ (Verdict::Allow(_) | Verdict::Ask(_) | Verdict::AskAlways(_))) => {
+            match client(intent, world) {
+                Some(name) => {
+                    rules = vec![PLANNING.to_owned()];
+                    let text = format!("{name} has a service do it, which plan mode can't hold back");
+                    Verdict::DeniedByRule(why(PLANNING, &text))
+                }
+                None => verdict,
+            }
         }
         (_, verdict) => verdict,
     };
@@ -132,7 +204,27 @@ mod tests {
     use crate::policy::permissions::Permission;
     use crate::policy::rule::Action;
     use crate::policy::testing::ALICE;
-    use std::path::Path;
+
+    #[test]
+    fn a_command_that_surely_only_reads_is_known() {
+        for (line, reads) in [
+            ("ls -la src", true),
+            ("cat a.rs | grep -n fn | head -3", true),
+            ("git status --short && git log --oneline -5", true),
+            ("ls > /dev/null 2>&1", true),
+            ("ls > files.txt", false),
+            ("git diff --output=x", false),
+            ("git -c core.pager=x log", false),
+            ("git commit -m x", false),
+            ("echo $(rm x)", false),
+            ("cargo test", false),
+            ("./build", false),
+            ("tree -o x", false),
+            ("", false),
+        ] {
+            assert_eq!(only_reads(line, Path::new("/home/alice/project"), &ALICE), reads, "{line}");
+        }
+    }
 
     #[test]
     fn each_mode_answers_in_its_way() {
@@ -142,6 +234,7 @@ mod tests {
         let line = |line: &str| Intent::Command { line: line.into(), cwd: cwd.into(), background: false };
         let remote =
             Intent::Remote { server: "git".into(), tool: "mcp__git__log".into(), args: "{}".into(), claims: vec![] };
+        let input = Intent::Input { process: "p1".into(), text: "ls\n".into() };
         let mut trusted = Rules::default();
         trusted.hold([Permission::entry(Action::Allow, "mcp__git__*")]);
         let own = edit("/home/alice/project/a.rs");
@@ -156,11 +249,18 @@ mod tests {
             (&line("ls"), &none, ["allow", "allow", "allow", "allow", "allow"]),
             (&line("rm -rf build"), &none, ["ask", "ask", "ask", "ask", "allow"]),
             (&line("rm -rf /"), &none, ["refuse", "refuse", "refuse", "refuse", "refuse"]),
-            (&remote, &none, ["ask", "ask", "ask", "ask", "allow"]),
+            (&remote, &none, ["denied-by-rule", "ask", "ask", "ask", "allow"]),
             // What a rule allows is asked about where nothing is to be changed.
             (&remote, &trusted, ["ask", "allow", "allow", "allow", "allow"]),
-            (&line("docker compose up -d"), &none, ["ask", "allow", "allow", "allow", "allow"]),
-            (&line("echo x | sudo -n /usr/bin/systemctl status"), &none, ["ask", "allow", "allow", "allow", "allow"]),
+            (&line("docker compose up -d"), &none, ["denied-by-rule", "allow", "allow", "allow", "allow"]),
+            (&line("docker system prune -af"), &none, ["denied-by-rule", "ask", "ask", "ask", "allow"]),
+            (
+                &line("echo x | sudo -n /usr/bin/systemctl status"),
+                &none,
+                ["denied-by-rule", "allow", "allow", "allow", "allow"],
+            ),
+            (&input, &none, ["denied-by-rule", "ask", "ask", "ask", "allow"]),
+            (&Intent::Handle, &none, ["denied-by-rule", "allow", "allow", "allow", "allow"]),
             // What a command is seen to write is an edit, too.
             (&line("sed -i s/a/b/ main.rs"), &none, ["allow", "ask", "allow", "allow", "allow"]),
             (&line("echo x > main.rs"), &none, ["allow", "ask", "allow", "allow", "allow"]),

@@ -27,7 +27,7 @@ impl<'a> Names<'a> {
             Intent::Edit(_) => ("file.write", "file"),
             Intent::Code { .. } => ("code.run", "code"),
             Intent::Remote { tool, .. } => return Self { tool, action: "", family: "" },
-            Intent::Talk => ("", "agent"),
+            Intent::Talk | Intent::Handle => ("", "agent"),
         };
         Self { tool: &here.tool, action, family }
     }

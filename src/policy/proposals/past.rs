@@ -87,7 +87,9 @@ fn measure(grant: &Grant, now: &Intent, rules: &Rules, world: &dyn World) -> Mea
     match (now, grant.width) {
         (Intent::Command { .. }, Width::Words) => Measure::Words(lines_of(grant, rules)),
         (Intent::Command { .. }, Width::Effects) => Measure::Class(grant.entries.clone()),
-        (Intent::Command { .. } | Intent::Input { .. } | Intent::Code { .. } | Intent::Talk, _) => Measure::Nothing,
+        (Intent::Command { .. } | Intent::Input { .. } | Intent::Code { .. } | Intent::Talk | Intent::Handle, _) => {
+            Measure::Nothing
+        }
         (Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. }, _) => {
             let mut then = rules.clone();
             with(&mut then, grant, world);
@@ -132,7 +134,7 @@ fn name(seen: &Seen) -> String {
         Intent::Remote { tool, .. } => tool.clone(),
         Intent::Code { code, .. } => code.clone(),
         Intent::Input { process, .. } => process.clone(),
-        Intent::Talk => String::new(),
+        Intent::Talk | Intent::Handle => String::new(),
     }
 }
 

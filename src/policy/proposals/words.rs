@@ -66,7 +66,9 @@ pub(super) fn candidates(intent: &Intent, verdict: &Verdict, cwd: &Path, world: 
             each_once(all, verdict)
         }
         Intent::Read(path) => each_once(of_file("file.read", path, cwd, world).map(|line| vec![line]), verdict),
-        Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => Vec::new(),
+        Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk | Intent::Handle => {
+            Vec::new()
+        }
     }
 }
 
@@ -75,9 +77,12 @@ pub(super) fn very_files(intent: &Intent, verdict: &Verdict, cwd: &Path) -> Vec<
     let all: Option<Vec<String>> = match intent {
         Intent::Edit(edits) => edits.iter().map(|edit| of_very_file(action(edit.removes), &edit.path, cwd)).collect(),
         Intent::Read(path) => of_very_file("file.read", path, cwd).map(|line| vec![line]),
-        Intent::Command { .. } | Intent::Input { .. } | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
-            None
-        }
+        Intent::Command { .. }
+        | Intent::Input { .. }
+        | Intent::Remote { .. }
+        | Intent::Code { .. }
+        | Intent::Talk
+        | Intent::Handle => None,
     };
     each_once(all, verdict).into_iter().next().unwrap_or_default()
 }

@@ -51,7 +51,7 @@ pub(super) fn unnamed(intent: &Intent, untrusted: &Untrusted, lists: &Lists, wor
             let words = args.split(|c: char| c.is_whitespace() || "'\"`<>()[]{},".contains(c));
             return words.filter(|word| word.contains("://")).filter_map(host).find(strange);
         }
-        Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Talk => return None,
+        Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Talk | Intent::Handle => return None,
     };
     let entries = || lists.reach.iter().chain(&lists.fetch).chain(&lists.send).map(|entry| first_of(entry));
     let reaches = |name: &str| entries().any(|known| known == name || in_braces(known, name)) || name == "rsync";

@@ -233,16 +233,8 @@ fn intent(action: Action, id: &ProcessId, data: &str, keys: &Keys, ctx: &ToolCtx
             Some((line, cwd)) => Intent::Command { line, cwd, background: true },
             None => Intent::Talk,
         },
-        Action::List
-        | Action::Poll
-        | Action::Log
-        | Action::Wait
-        | Action::SendKeys
-        | Action::Screen
-        | Action::Signal
-        | Action::Resize
-        | Action::Kill
-        | Action::Close => Intent::Talk,
+        Action::List | Action::Poll | Action::Log | Action::Wait | Action::Screen | Action::Resize => Intent::Talk,
+        Action::SendKeys | Action::Signal | Action::Kill | Action::Close => Intent::Handle,
     }
 }
 

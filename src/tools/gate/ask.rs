@@ -245,7 +245,7 @@ fn masked(mut approval: Approval, masks: &Masks) -> Approval {
             }
             false
         }
-        Intent::Read(_) | Intent::Talk => false,
+        Intent::Read(_) | Intent::Talk | Intent::Handle => false,
     };
     if let Verdict::Ask(why) | Verdict::AskAlways(why) = &mut approval.verdict {
         for why in why {

@@ -6,7 +6,7 @@ use super::environment::Environment;
 use super::request::Request;
 use super::{Gate, disk};
 use crate::config::InContainers;
-use crate::policy::decide::{Decided, PLANNING, explain};
+use crate::policy::decide::{Decided, PLANNING, explain, only_reads};
 use crate::policy::place::relaxed;
 use crate::policy::redact::{RedactKind, mask_in};
 use crate::policy::rule::Action;
@@ -29,7 +29,7 @@ impl Gate {
         let mut assessment = self.beyond_sandbox(self.leaking(assessment, intent, ctx), intent, ctx);
         if self.mode() == Mode::Plan {
             assessment = match intent {
-                Intent::Command { .. } => unheld(assessment, ctx).await,
+                Intent::Command { line, .. } => unheld(assessment, line, &environment, ctx).await,
                 Intent::Code { .. } => unheld_script(assessment, ctx).await,
                 _ => assessment,
             };
@@ -104,7 +104,7 @@ impl Gate {
             Intent::Input { text, .. } => (text, "input"),
             Intent::Remote { args, .. } => (args, "argument"),
             Intent::Code { code, .. } => (code, "script"),
-            Intent::Read(_) | Intent::Edit(_) | Intent::Talk => return None,
+            Intent::Read(_) | Intent::Edit(_) | Intent::Talk | Intent::Handle => return None,
         };
         let mask = mask_in(text)?;
         Some(format!(
@@ -142,22 +142,45 @@ impl Gate {
     }
 }
 
-/// In plan mode a command that cannot be held read-only where it would run asks.
-async fn unheld(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
+/// In plan mode a command that cannot be held read-only where it would run is refused, unless it surely only reads.
+async fn unheld(assessment: Assessment, line: &str, environment: &Environment, ctx: &ToolCtx) -> Assessment {
     let there = ctx.backends.current().is_some();
-    if !matches!(assessment.verdict, Verdict::Allow(_)) || !there && ctx.exec.can_hold().await {
+    if assessment.is_no() {
+        return assessment;
+    }
+    if !there && ctx.exec.can_hold().await {
+        return held(assessment);
+    }
+    let (line, cwd, world) = (line.to_owned(), environment.cwd.clone(), Arc::clone(&environment.world));
+    let reads = disk::unless_stopped(&ctx.cancel, move || only_reads(&line, &cwd, &*world)).await;
+    if reads == Some(true) {
         return assessment;
     }
     let text = if there { "commands on another machine" } else { "commands on this system" };
-    let text = format!("{text} can't be kept from writing, and plan mode changes nothing");
+    let text = format!(
+        "{text} can't be kept from writing: in plan mode only those run there that surely just read, such as ls, cat, grep \
+         and git log"
+    );
     let why = Why { effect: PLANNING.into(), text, span: 0..0 };
-    Assessment { verdict: Verdict::Ask(vec![why]), question: None, unasked: false, ..assessment }
+    Assessment { verdict: Verdict::DeniedByRule(why), question: None, unasked: false, ..assessment }
+}
+
+/// A question about what is held says so.
+fn held(mut assessment: Assessment) -> Assessment {
+    if let Verdict::Ask(why) | Verdict::AskAlways(why) = &mut assessment.verdict {
+        let text = "it runs read-only: what it would change, it can't".into();
+        why.push(Why { effect: PLANNING.into(), text, span: 0..0 });
+    }
+    assessment
 }
 
 /// In plan mode a script that cannot be held read-only and off the network does not run. It runs here wherever commands do.
 async fn unheld_script(assessment: Assessment, ctx: &ToolCtx) -> Assessment {
-    if assessment.is_no() || ctx.exec.can_hold().await {
+    if assessment.is_no() {
         return assessment;
+    }
+    if ctx.exec.can_hold().await {
+        return held(assessment);
     }
     let text =
         "plan mode runs scripts only in a read-only sandbox, which this system does not have; use normal tool calls";

@@ -152,6 +152,6 @@ fn told(intent: &Intent) -> (String, RedactKind) {
         Intent::Input { process, text } => (format!("{process}: {text}"), RedactKind::Code),
         Intent::Remote { args, .. } => (args.clone(), RedactKind::Code),
         Intent::Code { code, .. } => (code.clone(), RedactKind::Code),
-        Intent::Talk => (String::new(), RedactKind::Code),
+        Intent::Talk | Intent::Handle => (String::new(), RedactKind::Code),
     }
 }

@@ -145,9 +145,12 @@ impl Gate {
                 (cwd, reader) = reads(disk::unless_stopped(&ctx.cancel, move || exec.front(&task, &id)).await?);
                 Variables::Unknown
             }
-            Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => {
-                Variables::World
-            }
+            Intent::Read(_)
+            | Intent::Edit(_)
+            | Intent::Remote { .. }
+            | Intent::Code { .. }
+            | Intent::Talk
+            | Intent::Handle => Variables::World,
         };
         Some(Environment { world: Arc::new(CallWorld { world, env, files: Arc::clone(&ctx.files) }), cwd, reader })
     }

@@ -23,7 +23,7 @@ fn tools(intent: &Intent) -> &'static [&'static str] {
         Intent::Edit(_) => &[write_file::NAME, patch::NAME],
         Intent::Read(_) => &[read_file::NAME, search_files::NAME],
         Intent::Remote { .. } => &["mcp__*", "plugin__*"],
-        Intent::Input { .. } | Intent::Code { .. } | Intent::Talk => &[],
+        Intent::Input { .. } | Intent::Code { .. } | Intent::Talk | Intent::Handle => &[],
     }
 }
 
@@ -89,7 +89,7 @@ fn seen(row: PastCall, like: &Intent) -> Option<Seen> {
             let server = if kind == "plugin" { format!("plugin {server}") } else { server.to_owned() };
             Intent::Remote { server, tool, args: what, claims: Vec::new() }
         }
-        Intent::Input { .. } | Intent::Code { .. } | Intent::Talk => return None,
+        Intent::Input { .. } | Intent::Code { .. } | Intent::Talk | Intent::Handle => return None,
     };
     Some(Seen { intent, cwd })
 }

@@ -143,9 +143,12 @@ impl Gate {
         let what = match intent {
             Intent::Command { line, .. } => line.split_whitespace().collect::<Vec<_>>().join(" "),
             Intent::Code { .. } => "the script that needed approval".to_owned(),
-            Intent::Read(_) | Intent::Edit(_) | Intent::Input { .. } | Intent::Remote { .. } | Intent::Talk => {
-                "the call that needed approval".to_owned()
-            }
+            Intent::Read(_)
+            | Intent::Edit(_)
+            | Intent::Input { .. }
+            | Intent::Remote { .. }
+            | Intent::Talk
+            | Intent::Handle => "the call that needed approval".to_owned(),
         };
         match resolution {
             Resolution::Run { note, by } if note.is_empty() => {

@@ -76,7 +76,7 @@ pub fn of(intent: &Intent, verdict: &Verdict, judgement: &Judgement, world: &dyn
             return edits.iter().map(|edit| absolute(&edit.path, role(edit.removes))).collect();
         }
         Intent::Read(path) => return vec![absolute(path, Role::Read)],
-        Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk => return Vec::new(),
+        Intent::Remote { .. } | Intent::Code { .. } | Intent::Talk | Intent::Handle => return Vec::new(),
         Intent::Command { .. } | Intent::Input { .. } => {}
     }
     let home = world.home();

@@ -127,7 +127,7 @@ fn title(intent: &Intent) -> &'static str {
         Intent::Read(_) => "⚠ Approve reading",
         Intent::Remote { .. } => "⚠ Approve an external tool",
         Intent::Code { .. } => "⚠ Approve a script",
-        Intent::Talk => "⚠ Approve",
+        Intent::Talk | Intent::Handle => "⚠ Approve",
     }
 }
 

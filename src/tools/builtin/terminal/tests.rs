@@ -181,7 +181,7 @@ async fn the_intent_is_what_runs() {
     let call = process().plan(json!({"action": "submit", "session_id": "p", "data": "yes"}), &desk.ctx).await.unwrap();
     assert_eq!(*call.intent(), Intent::Input { process: "p".into(), text: "yes\n".into() });
     let call = process().plan(json!({"action": "kill", "session_id": "p"}), &desk.ctx).await.unwrap();
-    assert_eq!((call.intent(), call.target().as_str()), (&Intent::Talk, "kill p"));
+    assert_eq!((call.intent(), call.target().as_str()), (&Intent::Handle, "kill p"));
 }
 
 #[tokio::test]

@@ -183,7 +183,7 @@ impl Body {
                 }
             }
             Intent::Code { code, .. } => self.command(model, code.trim_end(), reasons, room),
-            Intent::Talk => self.reasons(reasons, room),
+            Intent::Talk | Intent::Handle => self.reasons(reasons, room),
         }
     }
 
@@ -231,7 +231,7 @@ fn place(model: &Model, intent: &Intent) -> String {
             format!("{language} in {} · this machine", model.shown_folder(&cwd.to_string_lossy()))
         }
         Intent::Input { process, .. } => format!("into {process}"),
-        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk => String::new(),
+        Intent::Read(_) | Intent::Edit(_) | Intent::Remote { .. } | Intent::Talk | Intent::Handle => String::new(),
     }
 }
 

@@ -93,7 +93,7 @@ pub fn past(past: &Past, intent: &Intent) -> String {
         Intent::Read(_) => ("read that asked", "reads that asked"),
         Intent::Remote { .. } => ("such tool call", "such tool calls"),
         Intent::Code { .. } => ("such script", "such scripts"),
-        Intent::Command { .. } | Intent::Input { .. } | Intent::Talk => ("command", "commands"),
+        Intent::Command { .. } | Intent::Input { .. } | Intent::Talk | Intent::Handle => ("command", "commands"),
     };
     let last = format::plural(past.of as u64, one, many);
     let examples = || past.examples.iter().map(|one| visible(one).text).collect::<Vec<_>>().join(" · ");

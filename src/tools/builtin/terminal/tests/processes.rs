@@ -22,13 +22,13 @@ async fn every_action_is_judged_as_what_it_does_and_says_so() {
         (json!({"action": "send_keys", "keys": ["ls", "Enter"]}), typed("ls\n"), "\"ls\" Enter → cat"),
         (json!({"action": "send_keys", "keys": ["Up", "Enter"]}), typed("\x1b[A\n"), "↑ Enter → cat"),
         (json!({"action": "send_keys", "keys": [{"text": "Up"}]}), typed("Up"), "\"Up\" → cat"),
-        (json!({"action": "send_keys", "keys": ["C-c"]}), Intent::Talk, "Ctrl-C → cat"),
+        (json!({"action": "send_keys", "keys": ["C-c"]}), Intent::Handle, "Ctrl-C → cat"),
         (json!({"action": "screen"}), Intent::Talk, "screen of cat"),
-        (json!({"action": "signal", "signal": "usr1"}), Intent::Talk, "USR1 → cat"),
+        (json!({"action": "signal", "signal": "usr1"}), Intent::Handle, "USR1 → cat"),
         (json!({"action": "resize", "columns": 90, "rows": 20}), Intent::Talk, "90×20 → cat"),
-        (json!({"action": "kill"}), Intent::Talk, "kill cat"),
+        (json!({"action": "kill"}), Intent::Handle, "kill cat"),
         (json!({"action": "restart"}), again, "restart cat"),
-        (json!({"action": "close"}), Intent::Talk, "end of input → cat"),
+        (json!({"action": "close"}), Intent::Handle, "end of input → cat"),
     ] {
         let mut args = args;
         args["session_id"] = id.into();
