@@ -127,6 +127,7 @@ pub fn fate(kind: ErrorKind, status: Option<u16>, reset_after: Option<Duration>,
         | ErrorKind::ContentFilter
         | ErrorKind::ModelNotFound
         | ErrorKind::BadRequest
+        | ErrorKind::Budget
         | ErrorKind::Cancelled => Fate::Unchanged,
     }
 }

@@ -2,7 +2,11 @@
 //! an argument. [`purse`] counts it, [`held`] asks before every call.
 
 pub mod held;
+mod hold;
 pub mod purse;
+mod room;
+
+pub use room::{Need, Room, Stop, Way};
 
 use crate::config::{BudgetConfig, BudgetLimits};
 use crate::protocol::{BudgetSign, Raise};
@@ -21,6 +25,9 @@ pub fn day_began<Z: TimeZone>(now: i64, zone: &Z) -> i64 {
     let begins = (0..4).find_map(|hours| zone.from_local_datetime(&(midnight + Duration::hours(hours))).earliest());
     begins.map_or(now, |begins| begins.timestamp_millis())
 }
+
+/// Percent of a hard limit at which a person is told, where no soft one is set.
+const SOFT: u64 = 80;
 
 /// Whose limit it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,33 +106,36 @@ impl Budget {
         self.config.day != BudgetLimits::default()
     }
 
-    /// Why no model is called any more, with the setting and how to go on; `None`: one may be called.
-    pub fn stop(&self, spent: &Spending) -> Option<String> {
+    /// Why no model is called any more; `None`: one may be called.
+    pub fn stop(&self, spent: &Spending) -> Option<Stop> {
         self.scopes(spent).into_iter().find_map(|(scope, limits, tally)| {
             let (name, what) = (scope.word(), scope.budget());
             if let Some(most) = self.hard_cost(&limits) {
                 let setting = format!("budget.{name}.hard_cost");
                 if tally.cost >= most {
                     let used = format!("{} of {}", cost(&tally), dollars(most));
-                    return Some(format!(
-                        "{what} is used up: {used} ({setting}); {}",
-                        self.way_on(scope, &setting, "+5")
-                    ));
+                    let text = format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+5"));
+                    return Some(Stop {
+                        text,
+                        way: Way::Raise { limit: limits.as_raise(true), lacks: Raise::default() },
+                    });
                 }
                 // What a person raised goes on though part of the sum is unknown: that is their word.
-                if tally.unpriced > 0 && self.raise.cost == 0.0 {
-                    return Some(format!(
+                if tally.unpriced > 0 && self.raise.cost == 0.0 && !self.raise.uncounted {
+                    let text = format!(
                         "{what} can't hold: the price of {} is not known ({setting}); limit tokens in its place \
                          (budget.{name}.hard_tokens){}",
                         if tally.unpriced == 1 { "a call".to_owned() } else { format!("{} calls", tally.unpriced) },
                         if self.is_person { ", or /budget +5 goes on without counting them" } else { "" }
-                    ));
+                    );
+                    return Some(Stop { text, way: Way::Uncounted });
                 }
             }
             let most = self.hard_tokens(&limits).filter(|most| tally.tokens >= *most)?;
             let setting = format!("budget.{name}.hard_tokens");
             let used = format!("{} of {} tokens", count(tally.tokens), count(most));
-            Some(format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+200k")))
+            let text = format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+200k"));
+            Some(Stop { text, way: Way::Raise { limit: limits.as_raise(false), lacks: Raise::default() } })
         })
     }
 
@@ -139,14 +149,27 @@ impl Budget {
     }
 
     /// Why a model without a known price is not called: a limit in money could not hold.
-    pub fn unpriced(&self, model: &str) -> Option<String> {
+    pub fn unpriced(&self, model: &str) -> Option<Stop> {
+        if self.raise.uncounted {
+            return None;
+        }
         let limited = |(scope, limits): (Scope, &BudgetLimits)| limits.hard_cost.map(|_| scope.word());
         let name =
             [(Scope::Session, &self.config.session), (Scope::Day, &self.config.day)].into_iter().find_map(limited)?;
-        Some(format!(
+        let text = format!(
             "the price of {model} is not known, so budget.{name}.hard_cost can't hold: set its price (prices.json, see \
              docs/MODELS.md), or limit tokens in its place (budget.{name}.hard_tokens)"
-        ))
+        );
+        Some(Stop { text, way: Way::Uncounted })
+    }
+
+    /// The soft limit in dollars: the one that is set, else [`SOFT`] of the hard one.
+    fn soft_cost(&self, limits: &BudgetLimits) -> Option<f64> {
+        limits.soft_cost.or_else(|| self.hard_cost(limits).map(|most| most * SOFT as f64 / 100.0))
+    }
+
+    fn soft_tokens(&self, limits: &BudgetLimits) -> Option<u64> {
+        limits.soft_tokens.or_else(|| self.hard_tokens(limits).map(|most| most / 100 * SOFT + most % 100 * SOFT / 100))
     }
 
     /// Soft limits that are passed.
@@ -157,26 +180,29 @@ impl Budget {
                 Scope::Session => (scope.word(), String::new()),
                 Scope::Day => (scope.word(), format!("@{day}")),
             };
-            let mut tell = |key: &str, limit: String, used: String, hard: Option<String>| {
-                let hard = hard.map_or_else(String::new, |hard| format!("; the hard limit is {hard}"));
-                let whose = if scope == Scope::Day { "all sessions of today" } else { "this session" };
-                out.push(Crossing {
-                    name: format!("{name}.{key}={limit}{of}"),
-                    text: format!("soft limit reached: {whose} used {used} (budget.{name}.{key}){hard}"),
-                });
+            let whose = if scope == Scope::Day { "all sessions of today" } else { "this session" };
+            let mut tell = |unit: &str, is_set: bool, used: String, soft: String, hard: Option<String>| {
+                let text = match hard {
+                    Some(hard) if !is_set => {
+                        format!(
+                            "{SOFT} % of a budget is used: {whose} used {used} of {hard} (budget.{name}.hard_{unit})"
+                        )
+                    }
+                    hard => {
+                        let hard = hard.map_or_else(String::new, |hard| format!("; the hard limit is {hard}"));
+                        format!("soft limit reached: {whose} used {used} of {soft} (budget.{name}.soft_{unit}){hard}")
+                    }
+                };
+                out.push(Crossing { name: format!("{name}.soft_{unit}={soft}{of}"), text });
             };
-            if let Some(most) = limits.soft_cost.filter(|most| tally.cost >= *most) {
-                tell(
-                    "soft_cost",
-                    dollars(most),
-                    format!("{} of {}", cost(&tally), dollars(most)),
-                    self.hard_cost(&limits).map(dollars),
-                );
+            if let Some(most) = self.soft_cost(&limits).filter(|most| tally.cost >= *most) {
+                let hard = self.hard_cost(&limits).map(dollars);
+                tell("cost", limits.soft_cost.is_some(), cost(&tally), dollars(most), hard);
             }
-            if let Some(most) = limits.soft_tokens.filter(|most| tally.tokens >= *most) {
-                let hard = self.hard_tokens(&limits).map(count);
-                let used = format!("{} of {} tokens", count(tally.tokens), count(most));
-                tell("soft_tokens", count(most), used, hard);
+            if let Some(most) = self.soft_tokens(&limits).filter(|most| tally.tokens >= *most) {
+                let tokens = |amount: u64| format!("{} tokens", count(amount));
+                let hard = self.hard_tokens(&limits).map(tokens);
+                tell("tokens", limits.soft_tokens.is_some(), count(tally.tokens), tokens(most), hard);
             }
         }
         out
@@ -189,8 +215,8 @@ impl Budget {
         }
         self.scopes(spent).into_iter().find_map(|(scope, limits, tally)| {
             let of = |used: String, hard: Option<String>| hard.map_or(used.clone(), |hard| format!("{used} of {hard}"));
-            let by_cost = limits.soft_cost.filter(|most| tally.cost >= *most);
-            let by_tokens = limits.soft_tokens.filter(|most| tally.tokens >= *most);
+            let by_cost = self.soft_cost(&limits).filter(|most| tally.cost >= *most);
+            let by_tokens = self.soft_tokens(&limits).filter(|most| tally.tokens >= *most);
             let used = match (by_cost, by_tokens) {
                 (Some(_), _) => of(cost(&tally), self.hard_cost(&limits).map(dollars)),
                 (None, Some(_)) => {
@@ -242,7 +268,7 @@ impl Budget {
             all.iter().any(|limits| limits.hard_cost.is_some()),
             all.iter().any(|limits| limits.hard_tokens.is_some()),
         );
-        (by.cost > 0.0 && cost) || (by.tokens > 0 && tokens)
+        ((by.cost > 0.0 || by.uncounted) && cost) || (by.tokens > 0 && tokens)
     }
 }
 

@@ -23,6 +23,7 @@ use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, Sess
 use crate::tools::children::{Batch, ChildResult, Children};
 use crate::tools::gate::Gate;
 use futures::future::BoxFuture;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -67,6 +68,8 @@ pub struct Now {
     pub mode: Mode,
     /// Names of the toolsets that the parent has, each with its tools.
     pub toolsets: Vec<String>,
+    /// Names of its tools.
+    pub tools: Arc<BTreeSet<String>>,
     /// What is left of the parent's limits.
     pub left: SessionLimits,
     /// Where worktrees are made; `None`: it works on another machine.

@@ -2,9 +2,12 @@
 //! [`AgentRequest`].
 
 use super::auto_approver::AutoApprover;
+use super::budget::Stop;
 use super::children::{Family, Ties};
+use super::models::Models;
 use super::policy_snapshot::PolicySnapshot;
 use super::wait_clock::WaitClock;
+use crate::llm::Provider;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
 use crate::policy::{Approval, ApprovalId, ApprovalOrigin, Decision, Grant, Payload, Preview, Speaker, Target};
@@ -33,8 +36,10 @@ pub enum AgentRequest {
     Event(Box<AgentEvent>),
     /// The conversation goes back to an earlier item, and goes on from there.
     GoBack(GoBack),
-    /// A person chose this mode with the answer to a question.
-    SetMode(Mode),
+    /// The budget is used up: is it raised? Whether it has room again goes back.
+    Broke(Stop, oneshot::Sender<bool>),
+    /// A person chose this mode with the answer to a question; told once it holds.
+    SetMode(Mode, oneshot::Sender<()>),
     /// The program tells the model something by itself, and people its gist.
     Heard { text: String, gist: String },
     /// The gate has other grants.
@@ -76,6 +81,8 @@ pub struct AgentHandle {
     /// Who is asked in auto mode, or why nobody can be.
     auto_approver: Mutex<Result<AutoApprover, String>>,
     wait_clock: Arc<WaitClock>,
+    /// Within the budget of the session; `None`: there is no session.
+    models: Arc<Mutex<Option<Models>>>,
 }
 
 impl AgentHandle {
@@ -94,7 +101,25 @@ impl AgentHandle {
             policy: None,
             auto_approver: Mutex::new(Err("no model configured".into())),
             wait_clock: Arc::default(),
+            models: Arc::default(),
         }
+    }
+
+    /// What calls of models are made by from now on.
+    pub fn calls_models(&self, models: &Models) {
+        *lock(&self.models) = Some(models.clone());
+    }
+
+    /// Asks whoever answers for the session, or for the one whose child it is, whether the budget is raised. `false`: nobody
+    /// does.
+    pub fn ask_to_raise(&self, stop: Stop) -> BoxFuture<'static, bool> {
+        let (inbox, wait_clock) = (self.inbox.clone(), Arc::clone(&self.wait_clock));
+        let interactive = self.interactive;
+        Box::pin(async move {
+            let _waiting = wait_clock.wait();
+            let (answer, heard) = oneshot::channel();
+            interactive && inbox.send(AgentRequest::Broke(stop, answer)).await.is_ok() && heard.await.unwrap_or(false)
+        })
     }
 
     /// Looks at these files before anything passes by itself.
@@ -153,6 +178,7 @@ impl AgentHandle {
             policy: self.policy.clone(),
             auto_approver: Mutex::new(lock(&self.auto_approver).clone()),
             wait_clock: Arc::default(),
+            models: Arc::clone(&self.models),
         }
     }
 
@@ -171,6 +197,11 @@ impl AgentHandle {
     pub fn has_children(&self, family: &Arc<Family>) {
         // Once, when the session is built.
         let _ = self.children.set(Arc::downgrade(family));
+    }
+
+    /// The id of a question that the runner asks by itself.
+    pub fn next_question(&self) -> QuestionId {
+        QuestionId(Asker::number(self))
     }
 
     /// Whether a person answers.
@@ -212,14 +243,24 @@ impl AgentPort for AgentHandle {
         tokio::spawn(async move { drop(requests.send(notice(text)).await) });
     }
 
-    fn set_mode(&self, mode: Mode) {
+    fn set_mode(&self, mode: Mode) -> BoxFuture<'static, ()> {
         let requests = self.requests.clone();
-        // It must arrive: the person chose it.
-        tokio::spawn(async move { drop(requests.send(AgentRequest::SetMode(mode)).await) });
+        Box::pin(async move {
+            let (done, holds) = oneshot::channel();
+            if requests.send(AgentRequest::SetMode(mode, done)).await.is_ok() {
+                // The runner is gone only when the session is.
+                let _ = holds.await;
+            }
+        })
     }
 
     fn children(&self) -> Option<Arc<dyn Children>> {
         Some(Arc::new(Ties(self.children.get()?.upgrade()?)))
+    }
+
+    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
+        let models = lock(&self.models).clone().ok_or("no model available")?;
+        models.sampler(choice).map_err(|error| error.to_string())
     }
 
     fn go_back(&self, back: GoBack) {

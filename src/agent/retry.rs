@@ -71,7 +71,7 @@ pub fn decide(failure: &Failure, failures: u32, retries: u32, switches: usize) -
         }
         ErrorKind::ContextOverflow => Verdict::Trim,
         ErrorKind::Auth | ErrorKind::Quota | ErrorKind::ModelNotFound | ErrorKind::BadRequest => Verdict::NextModel,
-        ErrorKind::ContentFilter | ErrorKind::Cancelled => Verdict::GiveUp,
+        ErrorKind::ContentFilter | ErrorKind::Budget | ErrorKind::Cancelled => Verdict::GiveUp,
     }
 }
 

@@ -245,6 +245,8 @@ pub struct Runner {
     judging: Option<tokio_util::sync::DropGuard>,
     /// Bytes that this program had written at the start of the turn, and of the first turn.
     written_before: Option<(u64, u64)>,
+    /// The question whether the budget is raised, and who waits for the answer.
+    broke: budget::Broke,
     /// What the status line shows of the budget.
     budget_sign: Option<crate::protocol::BudgetSign>,
 }
@@ -333,6 +335,7 @@ impl Runner {
         let purse = family::inherit(purse, &gate, &spec);
         let family = family::of_parent(&deps, &spec, &id, &handle, &gate, &purse);
         deps.models = deps.models.within(purse.clone());
+        handle.calls_models(&deps.models);
         let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
         Self {
             notices: deps.exec.notices_of(&id.0),
@@ -382,6 +385,7 @@ impl Runner {
             goal: None,
             judging: None,
             written_before: None,
+            broke: Default::default(),
             budget_sign: None,
         }
     }

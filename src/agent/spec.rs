@@ -4,7 +4,9 @@ use super::children::ChildOf;
 use crate::policy::Mode;
 pub use crate::protocol::Opens;
 use crate::protocol::{SessionId, Usage};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a session is opened with. The engine opens it; a conversation is built from it and never reset.
@@ -38,6 +40,8 @@ pub struct SessionSpec {
     pub child: Option<ChildOf>,
     /// Tools that it has not, whatever its toolsets hold.
     pub blocked: Vec<&'static str>,
+    /// The only tools that it can have: those of its parent. `None`: all.
+    pub among: Option<Arc<BTreeSet<String>>>,
 }
 
 /// Who answers questions, and whether anybody watches.

@@ -29,6 +29,11 @@ enum State {
         calls: Vec<ToolCall>,
     },
     Guarding,
+    /// The budget is used up: why, and whether an answer was cut off by that.
+    Broke {
+        why: String,
+        cut: bool,
+    },
 }
 
 /// One conversation's turns, one at a time.
@@ -94,7 +99,9 @@ impl Turn {
     pub fn open_calls(&self) -> Vec<ToolCall> {
         match &self.state {
             State::Tools { open, calls } => calls.iter().filter(|c| open.contains(&c.id)).cloned().collect(),
-            State::Idle | State::Calling | State::Waiting | State::Trimming | State::Guarding => Vec::new(),
+            State::Idle | State::Calling | State::Waiting | State::Trimming | State::Guarding | State::Broke { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -118,10 +125,8 @@ impl Turn {
             Input::CallFailed { failure, message, partial } if self.state == State::Calling => {
                 self.failed(&failure, message, partial)
             }
-            Input::Spent(why) if self.state == State::Calling => {
-                self.spent = Some(why);
-                self.finish(TurnEnd::Limit)
-            }
+            Input::Spent { why, partial } if self.state == State::Calling => self.broke(why, partial),
+            Input::BudgetAnswered { go_on } => self.budget_answered(go_on),
             Input::WaitEnded if self.state == State::Waiting => self.call(),
             Input::WaitGivenUp if self.state == State::Waiting => self.finish(TurnEnd::Stopped),
             Input::Trimmed(done) if self.state == State::Trimming => self.trimmed(done),
@@ -134,7 +139,7 @@ impl Turn {
             Input::Stopped => self.stopped(),
             Input::Replied(_)
             | Input::CallFailed { .. }
-            | Input::Spent(_)
+            | Input::Spent { .. }
             | Input::WaitEnded
             | Input::WaitGivenUp
             | Input::Trimmed(_)
@@ -242,7 +247,7 @@ impl Turn {
         match self.state {
             State::Idle => Vec::new(),
             State::Calling => vec![Action::AbortCall],
-            State::Waiting | State::Trimming | State::Guarding => {
+            State::Waiting | State::Trimming | State::Guarding | State::Broke { .. } => {
                 let mut actions = vec![Action::AbortCall];
                 actions.extend(self.finish(TurnEnd::Stopped));
                 actions

@@ -54,7 +54,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::RewindAsks { order, files } => rewind::asks(model, order, &files),
         AgentEvent::Resumed(card) => sessions::resumed(model, &card),
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
-        AgentEvent::Answered { question, answer } => btw::answered(model, &question, &answer),
+        AgentEvent::Answered { question, answer } => btw::answered(model, question, answer),
         AgentEvent::GoalChanged(goal) => model.tab.sidebar.goal = goal,
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
         AgentEvent::ChangedOutside(files) => sidebar::changed_outside(model, out, files),

@@ -189,13 +189,7 @@ impl Publish for Nowhere {
 
 /// What servers need of a command without a screen.
 pub(super) fn needs(base: &setup::Base, tokens: std::path::PathBuf) -> Needs {
-    Needs {
-        publish: Arc::new(Nowhere),
-        models: None,
-        tokens: tokens.into(),
-        env: base.loaded.env.clone(),
-        root: base.cwd.clone(),
-    }
+    Needs { publish: Arc::new(Nowhere), tokens: tokens.into(), env: base.loaded.env.clone(), root: base.cwd.clone() }
 }
 
 async fn test(

@@ -1,15 +1,17 @@
 //! `-p`: one answer without a screen. Never waits for a person; only the answer goes to standard output.
 
+mod children;
 mod schema;
 
 use super::setup::{self, Base};
 use super::{ChatArgs, Output};
 use crate::engine::{Answers, Opens, SessionSpec};
 use crate::protocol::{
-    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, Outcome, ToolBody, ToolView, TurnEnd,
-    TurnOutcome,
+    AgentCommand, AgentEvent, AssistantBody, Body, Item, Level, NoteKind, Outcome, SessionId, ToolBody, ToolView,
+    TurnEnd, TurnOutcome,
 };
 use anyhow::Context as _;
+use children::Offspring;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write};
@@ -70,8 +72,12 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
     let mut corrections = 1;
     let end = loop {
         tokio::select! {
-            // What children say reaches their parent.
-            Some(told) = streams.events.recv() => match told.event.filter(|_| told.session == session) {
+            Some(told) = streams.events.recv() => match told.event {
+                Some(event) if told.session != session => {
+                    if report.child_event(&told.session, event).is_err() {
+                        engine.order(&session, AgentCommand::Stop { force: true });
+                    }
+                }
                 // What it was told to go on with can't be had: the answer comes in a new one.
                 Some(AgentEvent::NotOpened) => {
                     spec.opens = Opens::New;
@@ -137,6 +143,7 @@ struct Report {
     usage: Value,
     files: Vec<String>,
     errors: Vec<String>,
+    children: Offspring,
     /// Why the last try failed.
     last_retry: String,
 }
@@ -153,6 +160,7 @@ impl Report {
             usage: json!({ "input": 0, "cached": 0, "output": 0, "cost": null }),
             files: Vec::new(),
             errors: Vec::new(),
+            children: Offspring::default(),
             last_retry: String::new(),
         }
     }
@@ -205,6 +213,9 @@ impl Report {
                 self.last_retry.clone_from(&reason);
                 self.line(json!({ "type": "retry", "reason": reason, "attempt": attempt, "of": of, "until": until }))
             }
+            AgentEvent::Children { rows, .. } => {
+                self.children.saw(rows).into_iter().try_for_each(|line| self.line(line))
+            }
             AgentEvent::NotTaken(why) => {
                 writeln!(io::stderr(), "hermes: {why}").ok();
                 Ok(())
@@ -223,7 +234,6 @@ impl Report {
             | AgentEvent::StreamReset
             | AgentEvent::ToolProgress { .. }
             | AgentEvent::ToolProcess { .. }
-            | AgentEvent::Children { .. }
             | AgentEvent::ApprovalRequested(_)
             | AgentEvent::ApprovalFound { .. }
             | AgentEvent::ApprovalClosed(_)
@@ -246,6 +256,27 @@ impl Report {
             | AgentEvent::RetryEnded
             | AgentEvent::Undelivered(_)
             | AgentEvent::TurnFinished(_) => Ok(()),
+        }
+    }
+
+    /// What a child did counts as done here: files that changed, calls that were not let run.
+    fn child_event(&mut self, session: &SessionId, event: AgentEvent) -> anyhow::Result<()> {
+        let AgentEvent::ItemFinished(Item { body: Body::Tool(body), .. }) = event else { return Ok(()) };
+        let Some(name) = self.children.name(session).map(str::to_owned) else { return Ok(()) };
+        self.changed(&body);
+        if body.outcome.is_blocked() {
+            let result = crate::text::readable::readable(&body.content);
+            let args = json!({ "target": body.view.target });
+            self.blocked(Some(name), &body.name, args, body.outcome, &body.view, &result)?;
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, body: &ToolBody) {
+        for diff in &body.view.diffs {
+            if !self.files.contains(&diff.path) {
+                self.files.push(diff.path.clone());
+            }
         }
     }
 
@@ -279,31 +310,28 @@ impl Report {
         self.result.clear();
         let args = self.args.get(&body.call_id).cloned().unwrap_or(Value::Null);
         let status = body.outcome.word();
-        for diff in &body.view.diffs {
-            if !self.files.contains(&diff.path) {
-                self.files.push(diff.path.clone());
-            }
-        }
+        self.changed(&body);
         let call = json!({
             "name": body.name, "args": args, "status": status,
             "exit_code": body.view.exit_code, "duration_ms": body.duration_ms,
         });
         for inner in body.inner.iter().filter(|inner| inner.outcome.is_blocked()) {
             let args = serde_json::from_str(&inner.args).unwrap_or_default();
-            self.blocked(&inner.tool, args, inner.outcome, &inner.view, &inner.view.output)?;
+            self.blocked(None, &inner.tool, args, inner.outcome, &inner.view, &inner.view.output)?;
         }
         if body.outcome.is_blocked() {
             let result = crate::text::readable::readable(&body.content);
-            self.blocked(&body.name, args, body.outcome, &body.view, &result)?;
+            self.blocked(None, &body.name, args, body.outcome, &body.view, &result)?;
         }
         self.line(json!({ "type": "tool_finished", "id": body.call_id, "call": call, "result": body.content }))?;
         self.calls.push(call);
         Ok(())
     }
 
-    /// A call that the gate did not let run, by the model or by a script.
+    /// A call that the gate did not let run, by the model, a script, or a child (`by`).
     fn blocked(
         &mut self,
+        by: Option<String>,
         name: &str,
         args: Value,
         outcome: Outcome,
@@ -314,9 +342,13 @@ impl Report {
         let why = if view.approval.is_empty() { result } else { &view.approval };
         if self.output == Output::Text {
             let what = format!("{name} {}", crate::text::visible::visible(&view.target).text);
-            writeln!(io::stderr(), "hermes: {} did not run: {why}", what.trim_end()).ok();
+            let by = by.as_ref().map(|by| format!("{by}: ")).unwrap_or_default();
+            writeln!(io::stderr(), "hermes: {by}{} did not run: {why}", what.trim_end()).ok();
         }
-        let refusal = json!({ "name": name, "args": args, "why": why });
+        let mut refusal = json!({ "name": name, "args": args, "why": why });
+        if let Some(by) = by {
+            refusal["by"] = by.into();
+        }
         self.line(json!({ "type": "approval", "verdict": outcome.word(), "call": refusal }))?;
         self.denied.push(refusal);
         Ok(())
@@ -370,7 +402,7 @@ impl Report {
         if self.result.is_empty() && self.output != Output::Text {
             self.result = self.errors.join("; ");
         }
-        let envelope = json!({
+        let mut envelope = json!({
             "version": 1,
             "session_id": self.session,
             "result": self.result,
@@ -381,6 +413,10 @@ impl Report {
             "usage": self.usage,
             "files_changed": self.files,
         });
+        let children = self.children.report();
+        if !children.is_empty() {
+            envelope["children"] = children.into();
+        }
         let mut out = io::stdout().lock();
         match self.output {
             Output::Text => {

@@ -10,7 +10,6 @@ use crate::checkpoints::Checkpoints;
 use crate::config::paths::expand_home;
 use crate::config::{Loaded, OnInput};
 use crate::exec::{Exec, ExecOptions, Hidden, ProcessEvent};
-use crate::llm::Provider;
 use crate::mcp::{self, Mcp};
 use crate::plugins::Extensions;
 use crate::plugins::consent::Standing;
@@ -95,7 +94,6 @@ impl Services {
         models = models.within(apart);
         let mcp = Mcp::new(mcp::Needs {
             publish: registry.clone(),
-            models: Some(Arc::new(Answering(models.clone()))),
             tokens: mcp::Logins { dir: base.paths.mcp_tokens(), secrets: base.secrets.clone() },
             env: base.loaded.env.clone(),
             root: base.cwd.clone(),
@@ -208,15 +206,6 @@ fn recorded(base: &Base) -> Option<Limits> {
     let limits =
         Limits { home: base.paths.home.clone(), terminal: settings.terminal_bytes, all: settings.budget_bytes };
     settings.enabled.then_some(limits)
-}
-
-/// The models as servers see them.
-struct Answering(Models);
-
-impl mcp::Models for Answering {
-    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String> {
-        self.0.sampler(choice).map_err(|error| error.to_string())
-    }
 }
 
 /// The file of this program; on Linux the very one that runs, even when it was replaced since. A path that leads nowhere

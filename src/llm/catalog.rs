@@ -288,6 +288,7 @@ fn passes(error: &ProviderError) -> bool {
         | ErrorKind::ContentFilter
         | ErrorKind::ModelNotFound
         | ErrorKind::BadRequest
+        | ErrorKind::Budget
         | ErrorKind::Cancelled => false,
     }
 }

@@ -102,6 +102,10 @@ pub(super) fn provider_error(endpoint: &Endpoint, kind: ErrorKind, status: Optio
             format!("{name} answered for {model} with something other than {}", endpoint.dialect.as_str()),
             format!("check base_url ({address}) and api_mode"),
         ),
+        ErrorKind::Budget => (
+            format!("the budget has no room for a request to {model}"),
+            "raise it (/budget), or see `budget` in config.yaml".into(),
+        ),
         ErrorKind::ContentFilter => (
             format!("{name} refused the content of a request to {model}"),
             "rephrase it, or choose another model".into(),

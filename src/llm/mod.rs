@@ -127,6 +127,8 @@ pub enum ErrorKind {
     ModelNotFound,
     /// The provider says the request is wrong.
     BadRequest,
+    /// The budget has no room for it, or ended it.
+    Budget,
     /// The person stopped it.
     Cancelled,
 }

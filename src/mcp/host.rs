@@ -121,7 +121,7 @@ impl Host for Hosted {
     fn sample(&self, request: Value) -> BoxFuture<'static, Result<Sampled, String>> {
         let config = self.settings.config.sampling.clone();
         let server = self.settings.name.clone();
-        let (caller, models, granted) = (self.caller(), self.house.models.clone(), Arc::clone(&self.sampling_granted));
+        let (caller, granted) = (self.caller(), Arc::clone(&self.sampling_granted));
         let wanted = Wanted::read(&request, &config).and_then(|wanted| {
             lock(&self.budget).take(Instant::now(), config.max_rpm)?;
             Ok(wanted)
@@ -139,7 +139,7 @@ impl Host for Hosted {
                     Err(_) => return Err("no one allowed it".into()),
                 }
             }
-            let provider = models.ok_or("no model available")?.model(wanted.model.as_deref())?;
+            let provider = caller.agent.model(wanted.model.as_deref())?;
             answer(wanted, &*provider, Duration::from_secs_f64(config.timeout), &caller.cancel).await
         })
     }

@@ -27,7 +27,7 @@ pub use probe::probe;
 pub use settings::{Launch, Settings};
 pub use state::State;
 pub use status::Status;
-pub use supervisor::{Models, Needs};
+pub use supervisor::Needs;
 
 use crate::config::McpServerConfig;
 use crate::lock::lock;

@@ -1,7 +1,6 @@
 //! What all servers share: where their tools go, where logins are kept, who answers for the model, and whose turn it is.
 
 use super::oauth::Logins;
-use crate::llm::Provider;
 use crate::tools::spec::Publish;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,20 +14,9 @@ const AT_ONCE: usize = 6;
 /// After this long the next one may start though an earlier one has not answered.
 const TURN: Duration = Duration::from_secs(3);
 
-/// Who answers when a server asks for a model.
-pub trait Models: Send + Sync {
-    /// The model of this name, or the configured one.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn model(&self, choice: Option<&str>) -> Result<Arc<dyn Provider>, String>;
-}
-
 /// What servers need of the program.
 pub struct Needs {
     pub publish: Arc<dyn Publish>,
-    /// `None`: sampling is refused.
-    pub models: Option<Arc<dyn Models>>,
     /// Folder of the logins.
     pub tokens: Logins,
     /// The environment of this program.
@@ -40,7 +28,6 @@ pub struct Needs {
 /// Shared by all servers.
 pub(super) struct Supervisor {
     pub publish: Arc<dyn Publish>,
-    pub models: Option<Arc<dyn Models>>,
     pub tokens: Logins,
     pub env: BTreeMap<String, String>,
     pub root: PathBuf,
@@ -53,7 +40,6 @@ impl Supervisor {
     pub(super) fn new(needs: Needs) -> Self {
         Self {
             publish: needs.publish,
-            models: needs.models,
             tokens: needs.tokens,
             env: needs.env,
             root: needs.root,

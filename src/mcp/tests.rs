@@ -59,12 +59,6 @@ impl Provider for Word {
     }
 }
 
-impl Models for Word {
-    fn model(&self, _: Option<&str>) -> Result<Arc<dyn Provider>, String> {
-        Ok(Arc::new(Word))
-    }
-}
-
 struct Supervisor {
     mcp: Mcp,
     board: Arc<Board>,
@@ -87,12 +81,13 @@ impl Supervisor {
         env.insert("PATH".into(), std::env::var("PATH").unwrap());
         let mcp = Mcp::new(Needs {
             publish: Arc::clone(&board) as Arc<dyn Publish>,
-            models: Some(Arc::new(Word)),
             tokens: dir.path().join("mcp-tokens").into(),
             env,
             root: dir.path().canonicalize().unwrap(),
         });
-        Self { mcp, board, bench: Bench::new(), dir }
+        let bench = Bench::new();
+        *bench.agent.model.lock().unwrap() = Some(Arc::new(Word));
+        Self { mcp, board, bench, dir }
     }
 
     fn of(name: &str, config: McpServerConfig) -> Self {

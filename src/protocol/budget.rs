@@ -9,6 +9,8 @@ pub struct Raise {
     /// US dollars.
     pub cost: f64,
     pub tokens: u64,
+    /// Calls pass whose price is not known: a limit in dollars does not count them.
+    pub uncounted: bool,
 }
 
 impl Raise {
@@ -32,16 +34,34 @@ impl Raise {
         let is_number = amount.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let amount: f64 = amount.parse().ok().filter(|_| is_number)?;
         if is_dollars {
-            return (amount > 0.0 && amount <= Self::MOST.0).then_some(Self { cost: amount, tokens: 0 });
+            return (amount > 0.0 && amount <= Self::MOST.0).then_some(Self { cost: amount, ..Self::default() });
         }
         let tokens = (amount * unit).round();
-        (1.0..=Self::MOST.1).contains(&tokens).then_some(Self { cost: 0.0, tokens: tokens as u64 })
+        (1.0..=Self::MOST.1).contains(&tokens).then_some(Self { tokens: tokens as u64, ..Self::default() })
+    }
+
+    /// The fifth part, not less than a cent or a thousand tokens.
+    #[must_use]
+    pub fn fifth(self) -> Self {
+        let cents = (self.cost * 20.0).ceil() / 100.0;
+        Self { cost: cents.min(self.cost), tokens: (self.tokens / 5).max(1_000).min(self.tokens), ..self }
+    }
+
+    /// Not less than another, which is rounded up to whole cents or thousands of tokens.
+    #[must_use]
+    pub fn at_least(self, other: Self) -> Self {
+        let cost = (other.cost * 100.0).ceil() / 100.0;
+        Self { cost: self.cost.max(cost), tokens: self.tokens.max(other.tokens.next_multiple_of(1_000)), ..self }
     }
 
     /// Both together.
     #[must_use]
     pub fn plus(self, more: Self) -> Self {
-        Self { cost: self.cost + more.cost, tokens: self.tokens.saturating_add(more.tokens) }
+        Self {
+            cost: self.cost + more.cost,
+            tokens: self.tokens.saturating_add(more.tokens),
+            uncounted: self.uncounted || more.uncounted,
+        }
     }
 }
 
@@ -60,8 +80,8 @@ mod tests {
 
     #[test]
     fn dollars_and_tokens_are_told_apart() {
-        let dollars = |cost| Some(Raise { cost, tokens: 0 });
-        let tokens = |tokens| Some(Raise { cost: 0.0, tokens });
+        let dollars = |cost| Some(Raise { cost, ..Raise::default() });
+        let tokens = |tokens| Some(Raise { tokens, ..Raise::default() });
         for (text, raise) in [
             ("+5", dollars(5.0)),
             (" + 5 ", dollars(5.0)),

@@ -17,6 +17,11 @@ pub struct Goal {
     pub rounds: u32,
     /// Judgements in a row that saw no way on.
     pub stuck: u32,
+    /// What the output of the last check that failed was like; 0: none did.
+    pub like: u64,
+    /// Somebody judges now.
+    #[serde(skip)]
+    pub judging: bool,
 }
 
 /// Where a goal is.

@@ -115,13 +115,20 @@ async fn budget(context: &Context, facts: &Facts) -> String {
             .into();
     }
     if budget.raise != Raise::default() {
-        let Raise { cost, tokens } = budget.raise;
+        let Raise { cost, tokens, uncounted } = budget.raise;
         let raised = [
             (cost > 0.0).then(|| format::dollars(cost)),
             (tokens > 0).then(|| format!("{} tokens", format::count(tokens))),
         ];
         let raised = raised.into_iter().flatten().collect::<Vec<_>>().join(" and ");
-        out.push_str(&format!("\nRaised for this session by {raised}.\n"));
+        if !raised.is_empty() {
+            out.push_str(&format!("\nRaised for this session by {raised}.\n"));
+        }
+        if uncounted {
+            out.push_str(
+                "\nIn this session, calls pass whose price is not known; limits in dollars don't count them.\n",
+            );
+        }
     }
     if let Some(why) = budget.stop(&spent) {
         out.push_str(&format!("\nNo model is called: {why}\n"));

@@ -4,12 +4,14 @@
 mod figures;
 mod lineage;
 mod prune;
+mod reserve;
 mod shelf;
 mod spending;
 mod summaries;
 
 pub use lineage::Branch;
 pub use prune::{Aged, Cut, Pruned, aged_at, on_disk};
+pub use reserve::{Claim, DayOf, Worst};
 pub use shelf::{SessionChange, Shelf, TAG_CHARS, tags_of};
 pub use spending::{Calls, Tally};
 pub use summaries::Summary;

@@ -37,7 +37,8 @@ pub use error::StoreError;
 pub use handle::Store;
 pub use journal::SpareJournal;
 pub use life::{
-    Aged, Branch, Calls, Cut, Pruned, SessionChange, Shelf, Spent, Summary, TAG_CHARS, Tally, aged_at, on_disk, tags_of,
+    Aged, Branch, Calls, Claim, Cut, DayOf, Pruned, SessionChange, Shelf, Spent, Summary, TAG_CHARS, Tally, Worst,
+    aged_at, on_disk, tags_of,
 };
 pub use resolve::short_id;
 pub use resume::INTERRUPTED_RESULT;

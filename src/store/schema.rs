@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0011_plain_words.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0012_running_commands.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0013_inner_calls.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/migrations/0014_reservations.sql")),
 ];
 
 /// The `user_version` that this program writes.

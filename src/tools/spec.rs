@@ -415,11 +415,21 @@ pub trait AgentPort: Send + Sync {
     }
     /// The conversation goes back to where this item was the last, and the agent goes on with a note.
     fn go_back(&self, _back: GoBack) {}
-    /// The session goes on in this mode, because a person said so.
-    fn set_mode(&self, _mode: crate::protocol::Mode) {}
+    /// The session goes on in this mode, because a person said so. Ends once it holds.
+    fn set_mode(&self, _mode: crate::protocol::Mode) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
     /// Who runs children of the session; `None`: it has none.
     fn children(&self) -> Option<Arc<dyn super::children::Children>> {
         None
+    }
+    /// A model for whoever answers a call and needs one, within the budget of the session: the one of this name, or the
+    /// configured one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn model(&self, _choice: Option<&str>) -> Result<Arc<dyn crate::llm::Provider>, String> {
+        Err("no model available".into())
     }
     /// How long questions to the person have been open so far, those at the same time counted once.
     fn waited(&self) -> std::time::Duration {

@@ -185,9 +185,14 @@ pub struct Person {
     pub asked: Mutex<Vec<Question>>,
     /// There is no agent at all.
     pub nobody: bool,
+    /// What answers servers that ask for a model.
+    pub model: Mutex<Option<Arc<dyn crate::llm::Provider>>>,
 }
 
 impl AgentPort for Person {
+    fn model(&self, _: Option<&str>) -> Result<Arc<dyn crate::llm::Provider>, String> {
+        self.model.lock().unwrap().clone().ok_or("no model available".into())
+    }
     fn is_agent(&self) -> bool {
         !self.nobody
     }

@@ -11,6 +11,7 @@ use crate::app::model::layout::Layout;
 use crate::app::model::sidebar::{Git, Knowledge};
 use crate::app::model::types::{Effort, Origin, ProcessState, TodoStatus};
 use crate::app::model::{Pane, TurnStatus};
+use crate::app::session::goal;
 use crate::config::SandboxMode;
 use crate::config::theme::Slot;
 use crate::policy::Mode as Approvals;
@@ -289,6 +290,9 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     }
     if !model.tab.policy.changes.is_empty() {
         part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
+    }
+    if let Some(sign) = model.tab.sidebar.goal.as_ref().and_then(goal::sign) {
+        part(paint, &sign, paint.role(Role::Accent));
     }
     if let Some(budget) = &model.tab.budget {
         let role = if budget.hard { Role::Bad } else { Role::Careful };

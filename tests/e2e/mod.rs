@@ -3,6 +3,7 @@
 mod accounts;
 mod approvals;
 mod bad_days;
+mod brakes;
 mod carried;
 mod children;
 mod code;

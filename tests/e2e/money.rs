@@ -6,13 +6,20 @@ use crate::harness::{Home, Mock, Step, Term};
 use axum::routing::get;
 use serde_json::{Value, json};
 
-/// A step of the mock costs 800 cached and 200 other tokens of input and 20 of output: 0.2 + 0.08 + 0.02 dollars.
-const PRICES: &str = r#"{"models": [{"id": "mock-model", "price": [1000, 100, 1000]}]}"#;
+/// A step of the mock costs 32,000 cached and 8,000 other tokens of input and 800 of output: 0.2 + 0.08 + 0.02 dollars.
+const PRICES: &str = r#"{"models": [{"id": "mock-model", "price": [25, 2.5, 25]}]}"#;
 
 fn priced(mock: &Mock, more: &str) -> Home {
+    mock.uses(40);
     let home = Home::with(mock, more);
     std::fs::write(home.hermes().join("prices.json"), PRICES).unwrap();
     home
+}
+
+/// Chooses in a card, once it takes keys.
+fn answer(term: &mut Term, choice: &str) {
+    term.gone("keys are ignored for a moment");
+    term.send(choice);
 }
 
 fn echo(word: &str) -> Step {
@@ -26,15 +33,20 @@ fn usage_tells_what_each_model_cost_and_a_hard_budget_stops_until_it_is_raised()
     let mut term = Term::sized(&home, &[], (100, 50));
     term.wait("❯");
     term.send("go\r");
-    term.wait("soft limit reached: this session used $0.60 of $0.50").wait("the budget of this session is used up");
+    term.wait("soft limit reached: this session used $0.60 of $0.50").wait("The budget of this session is used up");
     term.wait("budget.session.hard_cost").wait("⚠ budget used up");
-    assert_eq!(mock.count(), 2, "the turn ended between two steps");
+    term.wait("Raise by $0.12").wait("Raise by $0.60").wait("Stop");
+    assert_eq!(mock.count(), 2, "nothing goes out while it asks");
+    answer(&mut term, "3");
+    term.gone("Raise by $0.12").wait("limit reached");
     term.send("/usage\r").wait("By model").wait("mock-model").wait("main");
-    term.wait("$0.60").wait("80 %").wait("Today, all sessions: 2,040 tokens").wait("Written to disk");
+    term.wait("$0.60").wait("80 %").wait("Today, all sessions: 81,600 tokens").wait("Written to disk");
     term.wait("hard $0.60, soft $0.50").wait("prices.json (1 model)").wait("the built-in table of");
     term.send("\x1b").gone("By model");
     // A prompt is not answered, a summary not written.
-    term.send("more\r").wait("; /budget +5");
+    term.send("more\r").wait("Raise by $0.12");
+    answer(&mut term, "3");
+    term.gone("Raise by $0.12").wait("; /budget +5");
     term.send("/budget 5\r").wait("+5 for dollars or +200k for tokens");
     term.send("\x15/budget\r").wait("No model is called").wait("adds five dollars");
     term.send("\x1b").gone("adds five");
@@ -42,9 +54,13 @@ fn usage_tells_what_each_model_cost_and_a_hard_budget_stops_until_it_is_raised()
         .wait("budget raised for this session: $0.90 a session")
         .gone("budget used up: /budget");
     let before = mock.count();
-    term.send("go on\r").shows("one more step", |text| text.contains("three") && mock.count() > before);
-    term.wait("$0.90 of $0.90");
+    term.send("go on\r").shows("one more step", |_| mock.count() > before);
+    term.wait("$0.90 of $0.90").wait("Raise by $0.12");
     assert_eq!(mock.count(), 3);
+    // Raised by the answer, the turn goes on with the call that it could not make.
+    answer(&mut term, "1");
+    term.wait("budget raised for this session: $1.02 a session").wait("done");
+    assert_eq!(mock.count(), 4);
     term.quit();
 }
 
@@ -110,4 +126,42 @@ fn a_price_list_is_fetched_when_it_is_asked_for_and_not_before() {
     let failed = home.run(&["models", "update", "--json"]);
     assert_ne!(failed.status.code(), Some(0));
     assert!(err(&failed).contains("no price list from http://127.0.0.1:9/x"), "{}", err(&failed));
+}
+
+#[test]
+fn a_running_answer_ends_at_the_limit_and_goes_on_when_it_is_raised() {
+    // Some 40,000 tokens, and far more than the request allows.
+    let mock = Mock::start(vec![Step::Paced(format!("begins here. {}", "word ".repeat(32_000)), 20)]);
+    let home = Home::with(&mock, "budget:\n  session: {hard_tokens: 20000}\n");
+    let mut term = Term::sized(&home, &[], (100, 40));
+    term.wait("What shall we work on?");
+    term.send("go\r").wait("The budget of this session is used up").wait("Raise by 4,000 tokens");
+    assert_eq!(mock.count(), 1);
+    let most = mock.requests()[0]["max_tokens"].as_u64().or(mock.requests()[0]["max_completion_tokens"].as_u64());
+    assert!(most.is_some_and(|most| most < 20_000), "{most:?}");
+    term.gone("keys are ignored for a moment");
+    term.send("4").wait("Answer in your own words");
+    term.send("much more\r").wait("raise the budget by dollars or by tokens");
+    term.gone("keys are ignored for a moment");
+    term.send("4").wait("Answer in your own words");
+    term.send("+50k\r").wait("budget raised for this session: 70,000 tokens a session").wait("done");
+    let asked = mock.requests()[1].to_string();
+    assert!(asked.contains("begins here") && asked.contains("cut off"), "what had arrived is kept and continued");
+    term.quit();
+}
+
+#[test]
+fn a_model_without_a_price_is_called_after_a_yes() {
+    let mock = Mock::start(vec![]);
+    let home = Home::with(&mock, "budget:\n  session: {hard_cost: 5}\n");
+    let script = home.project().join("unpriced.yaml");
+    std::fs::write(&script, "price: []\nfallback: { text: It is paid for. }\n").unwrap();
+    let mut term = Term::sized(&home, &["-m", &format!("scripted:{}", script.display())], (100, 40));
+    term.wait("What shall we work on?");
+    term.send("go\r").wait("The price of").wait("Go on without counting it");
+    answer(&mut term, "1");
+    term.wait("It is paid for.");
+    let twice = |text: &str| text.matches("It is paid for.").count() == 2;
+    term.send("again\r").shows("a second answer, without a question", twice);
+    term.quit();
 }

@@ -32,6 +32,8 @@ struct Script {
     steps: VecDeque<Step>,
     requests: Vec<Value>,
     keys: Vec<String>,
+    /// Times 1,000 tokens of input and 20 of output that a step costs; 0: once.
+    uses: u64,
 }
 
 /// The server; ends with the test.
@@ -61,6 +63,11 @@ impl Mock {
 
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Steps cost so many times what they do else: 1,000 tokens of input, 800 of them cached, and 20 of output.
+    pub fn uses(&self, times: u64) {
+        self.script.lock().unwrap().uses = times;
     }
 
     /// More steps at the end.
@@ -95,12 +102,12 @@ async fn models() -> String {
 
 async fn complete(State(script): State<Arc<Mutex<Script>>>, headers: HeaderMap, body: Bytes) -> Response<Body> {
     let request: Value = serde_json::from_slice(&body).unwrap();
-    let (step, count) = {
+    let (step, count, uses) = {
         let mut script = script.lock().unwrap();
         script.requests.push(request);
         let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         script.keys.push(key);
-        (script.steps.pop_front().unwrap_or(Step::Text("done".into())), script.requests.len())
+        (script.steps.pop_front().unwrap_or(Step::Text("done".into())), script.requests.len(), script.uses.max(1))
     };
     if let Step::Error(status, text, retry) = &step {
         let mut response = Response::builder().status(StatusCode::from_u16(*status).unwrap());
@@ -110,14 +117,14 @@ async fn complete(State(script): State<Arc<Mutex<Script>>>, headers: HeaderMap, 
         return response.body(Body::from(text.clone())).unwrap();
     }
     let (tx, rx) = tokio::sync::mpsc::channel::<Result<String, std::io::Error>>(8);
-    tokio::spawn(async move { play(step, count, tx).await });
+    tokio::spawn(async move { play(step, count, uses, tx).await });
     let stream = futures::stream::unfold(rx, |mut rx| async move { rx.recv().await.map(|item| (item, rx)) });
     Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(stream)).unwrap()
 }
 
 type Wire = tokio::sync::mpsc::Sender<Result<String, std::io::Error>>;
 
-async fn play(step: Step, count: usize, wire: Wire) {
+async fn play(step: Step, count: usize, uses: u64, wire: Wire) {
     let send = |delta: Value, finish: Option<&'static str>| {
         let wire = wire.clone();
         async move {
@@ -181,6 +188,7 @@ async fn play(step: Step, count: usize, wire: Wire) {
         Step::Error(..) => return,
     }
     let usage = json!({ "id": "c", "object": "chat.completion.chunk", "model": "mock-model", "choices": [],
-        "usage": { "prompt_tokens": 1000, "completion_tokens": 20, "prompt_tokens_details": { "cached_tokens": 800 } } });
+        "usage": { "prompt_tokens": 1000 * uses, "completion_tokens": 20 * uses,
+            "prompt_tokens_details": { "cached_tokens": 800 * uses } } });
     let _ = wire.send(Ok(format!("data: {usage}\n\ndata: [DONE]\n\n"))).await;
 }

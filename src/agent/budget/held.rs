@@ -1,11 +1,14 @@
 //! A model that is called only while the budget allows, whoever calls it: the one place that every call passes.
 
+use super::Need;
+use super::hold::{Hold, Refused};
 use super::purse::Purse;
 use crate::llm::message::Message;
 use crate::llm::{Delta, ErrorKind, ModelInfo, NextKey, Provider, ProviderError, Reply, Request};
 use crate::protocol::Usage;
 use crate::text::tokens;
 use futures::future::BoxFuture;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -70,6 +73,75 @@ fn said(reply: &Reply) -> u64 {
     tokens::of(reply.text.len() + reply.reasoning.len() + calls)
 }
 
+/// Tokens of an answer while it streams.
+#[derive(Default)]
+struct Streamed {
+    bytes: usize,
+    /// Of the arguments of each call so far.
+    calls: BTreeMap<usize, usize>,
+}
+
+impl Streamed {
+    fn saw(&mut self, delta: &Delta) -> u64 {
+        match delta {
+            Delta::Text(text) | Delta::Reasoning(text) => self.bytes += text.len(),
+            Delta::CallStarted { name, .. } => self.bytes += name.len(),
+            Delta::CallProgress { index, bytes } => {
+                self.calls.insert(*index, *bytes);
+            }
+            Delta::Waiting(_) => {}
+        }
+        tokens::of(self.bytes + self.calls.values().sum::<usize>())
+    }
+}
+
+impl Held {
+    /// Sends a request that has its room, and ends it when a limit is passed while it runs.
+    async fn within(
+        &self,
+        hold: &mut Hold,
+        request: &Request,
+        sink: mpsc::Sender<Delta>,
+        cancel: CancellationToken,
+    ) -> Result<Reply, ProviderError> {
+        let (pieces, mut came) = mpsc::channel(64);
+        let stop = cancel.child_token();
+        let mut streamed = Streamed::default();
+        let mut over = None;
+        let answer = {
+            let mut answer = std::pin::pin!(self.inner.stream(request, pieces, stop.clone()));
+            loop {
+                let look = tokio::select! {
+                    biased;
+                    Some(delta) = came.recv() => {
+                        let look = hold.streamed(streamed.saw(&delta));
+                        // Who reads no more waits for the answer alone.
+                        let _ = sink.send(delta).await;
+                        look
+                    }
+                    answer = &mut answer => break answer,
+                    () = hold.stirred(), if over.is_none() => true,
+                };
+                if look && over.is_none() {
+                    over = hold.over().await;
+                    if over.is_some() {
+                        stop.cancel();
+                    }
+                }
+            }
+        };
+        while let Ok(delta) = came.try_recv() {
+            let _ = sink.send(delta).await;
+        }
+        match (answer, over) {
+            (Err(error), Some(stop)) if error.kind == ErrorKind::Cancelled && !cancel.is_cancelled() => {
+                Err(ProviderError { partial: error.partial, ..refused(stop.text) })
+            }
+            (answer, _) => answer,
+        }
+    }
+}
+
 impl Provider for Held {
     fn stream<'a>(
         &'a self,
@@ -78,9 +150,25 @@ impl Provider for Held {
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, ProviderError>> {
         Box::pin(async move {
-            self.purse.may_call(self.inner.model()).await.map_err(refused)?;
             let mut open = Open { held: self, input: asked(request), settled: false };
-            let answer = self.inner.stream(request, sink, cancel).await;
+            let answer = if self.purse.is_limited() {
+                let held = self.purse.hold(self.inner.model(), open.input, request.max_output, &cancel).await;
+                let mut hold = held.map_err(|why| {
+                    open.settled = true;
+                    match why {
+                        Refused::Stop(stop) => refused(stop.text),
+                        Refused::Cancelled => error(ErrorKind::Cancelled, "stopped".into()),
+                    }
+                })?;
+                let is_bounded = hold.output < Need::of(self.inner.model(), open.input, request.max_output).output;
+                let bounded = is_bounded.then(|| Request {
+                    max_output: Some(u32::try_from(hold.output).unwrap_or(u32::MAX)),
+                    ..request.clone()
+                });
+                self.within(&mut hold, bounded.as_ref().unwrap_or(request), sink, cancel).await
+            } else {
+                self.inner.stream(request, sink, cancel).await
+            };
             match &answer {
                 Ok(reply) => match reply.usage {
                     Some(usage) => {
@@ -92,7 +180,9 @@ impl Provider for Held {
                 Err(error) => match (&error.partial, error.kind) {
                     (Some(partial), _) => open.guess(said(partial)),
                     // It may have been read and answered.
-                    (None, ErrorKind::Cancelled | ErrorKind::Stalled | ErrorKind::Malformed) => open.guess(0),
+                    (None, ErrorKind::Cancelled | ErrorKind::Stalled | ErrorKind::Malformed | ErrorKind::Budget) => {
+                        open.guess(0)
+                    }
                     (None, _) => open.settled = true,
                 },
             }
@@ -107,8 +197,12 @@ impl Provider for Held {
 
 /// The budget forbids the call.
 fn refused(message: String) -> ProviderError {
+    error(ErrorKind::Budget, message)
+}
+
+fn error(kind: ErrorKind, message: String) -> ProviderError {
     ProviderError {
-        kind: ErrorKind::Quota,
+        kind,
         status: None,
         message,
         retry_after: None,

@@ -1,45 +1,62 @@
 //! What one session spends, counted at each call. What all sessions of a home spent today stands in the store.
 
-use super::{Budget, Crossing, Spending};
+use super::{Budget, Crossing, Spending, Stop};
 use crate::config::BudgetConfig;
 use crate::llm::ModelInfo;
 use crate::lock::lock;
 use crate::protocol::{BudgetSign, Raise, SessionId, Usage};
-use crate::store::{Spent, Store, Tally};
+use crate::store::{Spent, Store, StoreError, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
 
 /// Milliseconds since the epoch.
 pub type Clock = fn() -> i64;
 
 /// A budget with what was spent of it. Clones are the same purse.
 #[derive(Clone)]
-pub struct Purse(Arc<Inner>);
+pub struct Purse(pub(super) Arc<Inner>);
 
-struct Inner {
-    store: Store,
+pub(super) struct Inner {
+    pub store: Store,
     /// `None`: calls that belong to no session; only the day counts for them.
     session: Option<SessionId>,
-    clock: Clock,
+    pub clock: Clock,
     /// Hears what was paid by calls that become no item.
     told: Box<dyn Fn(Usage) + Send + Sync>,
-    books: Mutex<Books>,
+    pub books: Mutex<Books>,
     /// That of the session whose child this one is: what is spent here is spent there.
     parent: Option<Purse>,
+    pub tree: Arc<Tree>,
+}
+
+/// What a session and all its children share.
+pub(super) struct Tree {
+    /// What a person raised.
+    raise: Mutex<Raise>,
+    /// One request after another looks for room.
+    pub door: tokio::sync::Mutex<()>,
+    /// Counts up whenever a limit or what counts for it changes.
+    pub changed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct Books {
+pub(super) struct Books {
     budget: Budget,
-    spent: Tally,
+    pub spent: Tally,
     /// Why it is not known what the session spent before.
     unread: Option<String>,
     /// When the day of these calls began, and what they cost: no day costs less, whatever the store could keep.
-    today: (i64, Tally),
+    pub today: (i64, Tally),
     kept: Kept,
     /// Not in the store yet: calls whose providers did not say what they used, and what a full disk refused.
-    unsaved: Vec<Spent>,
+    pub unsaved: Vec<Spent>,
+    /// Of requests that are under way: what they may cost at most, and what they have cost so far.
+    pub held: Tally,
+    pub running: Tally,
+    /// Why the last request was refused or ended.
+    refused: Option<Stop>,
 }
 
 /// What is stored with the session.
@@ -67,6 +84,11 @@ pub fn raised(kept: Option<&serde_json::Value>) -> Raise {
     kept.unwrap_or_default().raise
 }
 
+/// The day's sum can't be read.
+pub(super) fn unreadable(error: &StoreError) -> Stop {
+    Stop::unknown(format!("today's budget can't be checked, so no model is called: {error}; see `hermes doctor`"))
+}
+
 /// Calls that belong to no session have no limits of one.
 fn within(config: BudgetConfig, session: Option<&SessionId>) -> BudgetConfig {
     match session {
@@ -87,20 +109,68 @@ impl Purse {
     ) -> Self {
         let budget = Budget { config: within(config, session.as_ref()), raise: Raise::default(), is_person };
         let books = Mutex::new(Books { budget, ..Books::default() });
-        Self(Arc::new(Inner { store, session, clock, told: Box::new(told), books, parent: None }))
+        let (raise, door) = (Mutex::default(), tokio::sync::Mutex::default());
+        let tree = Arc::new(Tree { raise, door, changed: watch::channel(0).0 });
+        Self(Arc::new(Inner { store, session, clock, told: Box::new(told), books, parent: None, tree }))
     }
 
     /// The purse of a child, before it is shared.
     pub fn within(self, parent: &Purse) -> Self {
         match Arc::try_unwrap(self.0) {
-            Ok(inner) => Self(Arc::new(Inner { parent: Some(parent.clone()), ..inner })),
+            Ok(inner) => {
+                // Whoever raises the parent's limits raises those of the child.
+                lock(&inner.books).budget.is_person = lock(&parent.0.books).budget.is_person;
+                let tree = Arc::clone(&parent.0.tree);
+                Self(Arc::new(Inner { parent: Some(parent.clone()), tree, ..inner }))
+            }
             Err(shared) => Self(shared),
         }
+    }
+
+    /// This one, and all that it is a part of.
+    pub(super) fn levels(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |purse| purse.0.parent.as_ref())
+    }
+
+    /// That of the session without a parent.
+    pub(super) fn root(&self) -> &Self {
+        self.levels().last().unwrap_or(self)
+    }
+
+    /// The limits as they hold now.
+    pub(super) fn budget(&self) -> Budget {
+        Budget { raise: *lock(&self.0.tree.raise), ..lock(&self.0.books).budget }
+    }
+
+    /// Something changed that running requests must look at.
+    pub(super) fn stir(&self) {
+        self.0.tree.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Why it is not known what the session spent.
+    pub(super) fn unread(&self) -> Option<Stop> {
+        lock(&self.0.books).unread.as_ref().map(|why| {
+            Stop::unknown(format!(
+                "the session's budget can't be checked, so no model is called: {why}; see `hermes doctor`"
+            ))
+        })
+    }
+
+    /// A request is refused or ended for this.
+    pub(super) fn refuse(&self, stop: Stop) -> Stop {
+        lock(&self.0.books).refused = Some(stop.clone());
+        stop
+    }
+
+    /// Why the last request was refused or ended.
+    pub fn refused(&self) -> Option<Stop> {
+        lock(&self.0.books).refused.take()
     }
 
     /// The configuration was read again.
     pub fn configure(&self, config: BudgetConfig) {
         lock(&self.0.books).budget.config = within(config, self.0.session.as_ref());
+        self.stir();
     }
 
     /// The session goes on: with what it spent, and what was stored with it.
@@ -111,7 +181,7 @@ impl Purse {
             Err(why) => books.unread = Some(why),
         }
         books.kept = kept.and_then(|kept| serde_json::from_value(kept).ok()).unwrap_or_default();
-        books.budget.raise = books.kept.raise;
+        *lock(&self.0.tree.raise) = books.kept.raise;
     }
 
     /// A person raises the hard limits; what is to be stored with the session, and the limits that hold now.
@@ -119,14 +189,18 @@ impl Purse {
     /// # Errors
     /// There is no limit of that kind.
     pub fn raise(&self, by: Raise) -> Result<(serde_json::Value, String), String> {
-        let mut books = lock(&self.0.books);
-        if !books.budget.can_raise(by) {
+        if !self.budget().can_raise(by) {
             let other = if by.tokens > 0 { "tokens" } else { "dollars" };
             return Err(format!("no hard limit in {other} is set; /budget shows what is"));
         }
-        books.kept.raise = books.kept.raise.plus(by);
-        books.budget.raise = books.kept.raise;
-        Ok((books.stored(), books.budget.limits()))
+        let kept = {
+            let mut books = lock(&self.0.books);
+            books.kept.raise = books.kept.raise.plus(by);
+            *lock(&self.0.tree.raise) = books.kept.raise;
+            books.stored()
+        };
+        self.stir();
+        Ok((kept, self.budget().limits()))
     }
 
     /// Whether anything is limited.
@@ -137,63 +211,66 @@ impl Purse {
     /// Whether a model may be called now.
     ///
     /// # Errors
-    /// Why not, for the person: a hard limit is reached, or can't be told to hold.
-    pub async fn may_call(&self, model: &ModelInfo) -> Result<(), String> {
+    /// Why not: a hard limit is reached, or can't be told to hold.
+    pub async fn may_call(&self, model: &ModelInfo) -> Result<(), Stop> {
         if !self.is_limited() {
             return Ok(());
         }
+        self.counts(model)?;
+        self.stopped().await.map_or(Ok(()), |stop| Err(self.refuse(stop)))
+    }
+
+    /// Whether limits in money can count this model.
+    pub(super) fn counts(&self, model: &ModelInfo) -> Result<(), Stop> {
         let label = format!("{}:{}", model.provider, model.id);
-        let why = lock(&self.0.books).budget.unpriced(&label).filter(|_| model.price.is_none());
-        if let Some(why) = why {
-            return Err(why);
-        }
-        self.stopped().await.map_or(Ok(()), Err)
+        let stop = self.budget().unpriced(&label).filter(|_| model.price.is_none());
+        stop.map_or(Ok(()), |stop| Err(self.refuse(stop)))
     }
 
     /// Why no model is called any more; `None`: one may be called.
-    pub async fn stopped(&self) -> Option<String> {
+    pub async fn stopped(&self) -> Option<Stop> {
         if !self.is_limited() {
             return None;
         }
-        let own = match self.spending().await {
-            Ok(spent) => lock(&self.0.books).budget.stop(&spent),
-            Err(why) => Some(why),
-        };
-        match (own, &self.0.parent) {
-            (None, Some(parent)) => Box::pin(parent.stopped()).await,
-            (own, _) => own,
+        for level in self.levels() {
+            let stop = match level.spending().await {
+                Ok(spent) => level.budget().stop(&spent),
+                Err(stop) => Some(stop),
+            };
+            if stop.is_some() {
+                return stop;
+            }
         }
+        None
     }
 
     /// What was spent so far.
-    async fn spending(&self) -> Result<Spending, String> {
+    async fn spending(&self) -> Result<Spending, Stop> {
         self.save().await;
-        let (mut spent, has_day) = {
-            let books = lock(&self.0.books);
-            if let Some(why) = &books.unread {
-                return Err(format!(
-                    "the session's budget can't be checked, so no model is called: {why}; see `hermes doctor`"
-                ));
-            }
-            (Spending { session: books.spent, day: Tally::default() }, books.budget.has_day())
-        };
-        if has_day {
+        if let Some(stop) = self.unread() {
+            return Err(stop);
+        }
+        let mut spent = Spending { session: lock(&self.0.books).spent, day: Tally::default() };
+        if self.budget().has_day() {
             let since = self.today();
-            let day = self.0.store.spent_since(since).await;
-            spent.day = day.map_err(|error| {
-                format!("today's budget can't be checked, so no model is called: {error}; see `hermes doctor`")
-            })?;
-            let books = lock(&self.0.books);
-            books.unsaved.iter().filter(|apart| apart.at >= since).for_each(|apart| spent.day.add(&apart.usage));
-            if books.today.0 == since {
-                spent.day.cost = spent.day.cost.max(books.today.1.cost);
-                spent.day.tokens = spent.day.tokens.max(books.today.1.tokens);
-            }
+            let day = self.0.store.spent_since(since).await.map_err(|error| unreadable(&error))?;
+            spent.day = self.known(since, day);
         }
         Ok(spent)
     }
 
-    fn today(&self) -> i64 {
+    /// What the day since then spent: as the store has it, and never less than what is known here.
+    pub(super) fn known(&self, since: i64, mut day: Tally) -> Tally {
+        let books = lock(&self.0.books);
+        books.unsaved.iter().filter(|apart| apart.at >= since).for_each(|apart| day.add(&apart.usage));
+        if books.today.0 == since {
+            day.cost = day.cost.max(books.today.1.cost);
+            day.tokens = day.tokens.max(books.today.1.tokens);
+        }
+        day
+    }
+
+    pub(super) fn today(&self) -> i64 {
         super::day_began((self.0.clock)(), &chrono::Local)
     }
 
@@ -204,12 +281,12 @@ impl Purse {
         }
         // The next call says that it can't be checked.
         let Ok(spent) = self.spending().await else { return News::default() };
-        let day = self.today();
+        let (budget, day) = (self.budget(), self.today());
         let mut books = lock(&self.0.books);
-        let mut crossed = books.budget.crossed(&spent, day);
+        let mut crossed = budget.crossed(&spent, day);
         crossed.retain(|crossing| books.kept.told.insert(crossing.name.clone()));
         let kept = (!crossed.is_empty()).then(|| books.stored());
-        News { crossed, kept, sign: books.budget.sign(&spent) }
+        News { crossed, kept, sign: budget.sign(&spent) }
     }
 
     /// A call was paid for; `role`: it becomes no item, and is counted in the store from here.
@@ -236,10 +313,8 @@ impl Purse {
 
     /// Here, and in all that this is a part of.
     fn count(&self, usage: &Usage, day: i64) {
-        lock(&self.0.books).count(usage, day);
-        if let Some(parent) = &self.0.parent {
-            parent.count(usage, day);
-        }
+        self.levels().for_each(|level| lock(&level.0.books).count(usage, day));
+        self.stir();
     }
 
     fn spent(&self, model: &ModelInfo, role: &'static str, usage: Usage) -> Spent {
@@ -248,7 +323,7 @@ impl Purse {
     }
 
     /// Writes down what is not in the store yet; what can't be written stays.
-    async fn save(&self) {
+    pub(super) async fn save(&self) {
         let waiting = std::mem::take(&mut lock(&self.0.books).unsaved);
         for spent in waiting {
             let kept = match &self.0.session {

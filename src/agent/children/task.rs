@@ -4,6 +4,7 @@ use super::{Now, ORIGIN};
 use crate::agent::spec::{Answers, SessionLimits, SessionSpec};
 use crate::tools::builtin::{agents, delegate_task};
 use crate::tools::children::Task;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Characters of the context that a task may give.
@@ -54,6 +55,7 @@ pub fn spec(task: &Task, now: &Now, depth: u32) -> SessionSpec {
         mode: Some(now.mode),
         toolsets: Some(if task.toolsets.is_empty() { now.toolsets.clone() } else { task.toolsets.clone() }),
         blocked,
+        among: Some(Arc::clone(&now.tools)),
         instructions: instructions(task, now, depth),
         ..SessionSpec::default()
     }

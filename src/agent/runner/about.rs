@@ -3,7 +3,7 @@
 use super::Runner;
 use super::channels::ModelAnswer;
 use crate::lock::lock;
-use crate::protocol::{AgentEvent, Item, Level};
+use crate::protocol::{AgentEvent, Item, Level, Mode};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -92,6 +92,9 @@ impl Runner {
         }
         if let Some(title) = self.session.title.clone() {
             self.set_title(title).await;
+        }
+        if self.session.mode == Mode::Plan {
+            Box::pin(self.keep(super::policy::PLANS, true.into())).await;
         }
         // A fresh session goes on where the one before it worked.
         let kind = self.deps.backends.kind();
@@ -213,6 +216,7 @@ impl Runner {
         let Ok(Some(loaded)) = tokio::task::spawn_blocking(read).await else { return false };
         let loaded = Arc::new(loaded);
         self.deps.models = self.deps.models.reloaded(Arc::clone(&loaded));
+        self.handle.calls_models(&self.deps.models);
         self.gate.set_rules(super::rules(&loaded, self.deps.backends.kind(), &self.spec.surface));
         self.deps.exec.ask_person(loaded.config.terminal.on_input == crate::config::OnInput::AskUser);
         self.deps.exec.mask_notices(loaded.config.security.redact_secrets);

@@ -37,6 +37,7 @@ impl Runner {
         }
         self.learn_secrets().await;
         if said.origin == Origin::Person {
+            self.broke.heard();
             self.gate.person_said(&said.text);
         }
         said.text = self.masked(&said.text);
@@ -160,6 +161,7 @@ impl Runner {
             }
             Action::Trim => return self.trim().await.map(Input::Trimmed),
             Action::AskGuard(round) => return self.ask_guard(round).await,
+            Action::AskBudget => return self.ask_budget().await,
             Action::AbortCall => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;
@@ -235,8 +237,7 @@ impl Runner {
         };
         // Before a summary, which is a call, too.
         if let Err(why) = self.purse.may_call(provider.model()).await {
-            self.budget_stops().await;
-            return Some(Input::Spent(why));
+            return Some(Input::Spent { why: why.text, partial: None });
         }
         if self.make_room(Then::Call { step, fallback }).await {
             return None;
@@ -316,6 +317,9 @@ impl Runner {
                     }
                 });
                 Input::Replied(reply)
+            }
+            Err(error) if error.kind == crate::llm::ErrorKind::Budget => {
+                Input::Spent { why: error.message, partial: error.partial }
             }
             Err(error) => {
                 tracing::warn!(kind = ?error.kind, status = ?error.status, "model call failed: {}", error.message);
@@ -419,6 +423,8 @@ impl Runner {
 
     /// Stops the turn; `force` does not wait for the outcomes of calls.
     pub(super) async fn stop(&mut self, force: bool) {
+        self.broke.leave();
+        self.budget_decided(false).await;
         if !self.turn.is_running() && self.stop_compacting().await.is_some() && !self.leaving {
             self.notice(Level::Info, "compaction stopped: nothing was left out").await;
         }

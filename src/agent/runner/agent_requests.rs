@@ -24,6 +24,8 @@ impl Runner {
             self.guard_question = None;
             self.out.send(AgentEvent::QuestionClosed(id)).await;
             self.feed(Input::GuardAnswered { go_on: text == actions::GO_ON }).await;
+        } else if self.broke.is_asked(id) {
+            self.budget_answer(&text).await;
         } else if let Some(answer) = self.questions.remove(&id) {
             let _ = answer.send(text);
             self.out.send(AgentEvent::QuestionClosed(id)).await;
@@ -89,7 +91,12 @@ impl Runner {
             AgentRequest::Event(event) => self.reported(*event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
             AgentRequest::Heard { text, gist } => self.heard(text, gist).await,
-            AgentRequest::SetMode(mode) => self.set_mode(mode, "answered the plan").await,
+            AgentRequest::Broke(stop, answer) => self.budget_asked(stop, answer).await,
+            AgentRequest::SetMode(mode, done) => {
+                self.set_mode(mode, "answered the plan").await;
+                // The call may have been stopped.
+                let _ = done.send(());
+            }
             AgentRequest::GoBack(back) => self.going_back = Some(back),
             AgentRequest::GrantsChanged => {
                 let grants = self.gate.grants();

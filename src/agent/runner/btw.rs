@@ -50,7 +50,7 @@ impl Runner {
             Err(error) => return self.notice(Level::Error, error.to_string()).await,
         };
         if let Err(why) = self.purse.may_call(provider.model()).await {
-            return self.notice(Level::Error, why).await;
+            return self.notice(Level::Error, why.text).await;
         }
         let request = Request {
             system: std::sync::Arc::clone(&self.session.prompt),

@@ -76,6 +76,7 @@ impl Runner {
         };
         let registry = self.deps.dispatch.registry().snapshot();
         let among = self.session.offer.among(registry);
+        let tools = Arc::new(among.specs().map(|spec| spec.name.to_string()).collect());
         let mut toolsets: Vec<String> = among.specs().map(|spec| spec.toolset.to_string()).collect();
         toolsets.sort_unstable();
         toolsets.dedup();
@@ -86,6 +87,7 @@ impl Runner {
             model: self.session.choice.clone(),
             mode: self.session.mode,
             toolsets,
+            tools,
             left,
             worktrees: self.deps.backends.current().is_none().then(|| Worktrees::of(&self.deps.paths)),
         });

@@ -8,7 +8,7 @@ use crate::agent::turn::goal::{self, GOAL, Next, Verdict};
 use crate::llm::message::Message;
 use crate::llm::{Effort, Provider, Request};
 use crate::protocol::{
-    AgentEvent, Body, Goal, GoalOrder, GoalState, Item, ItemId, Level, NoteKind, Outcome, ToolCall, TurnEnd,
+    AgentEvent, Body, Goal, GoalOrder, GoalState, Item, ItemId, Level, NoteKind, Outcome, ToolBody, ToolCall, TurnEnd,
 };
 use crate::store::Spent;
 use crate::tools::builtin::terminal;
@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const ANSWER: u32 = 1_200;
 /// Characters of the conversation that it reads.
 const READ: usize = 16_000;
+/// Characters of what a check that failed said, for the model.
+const OUTPUT: usize = 1_500;
 
 impl Runner {
     /// A person sets the goal, or says what becomes of it.
@@ -101,6 +103,7 @@ impl Runner {
             TurnEnd::Limit => return self.pause_goal("a limit of the turn was reached; /goal resume goes on").await,
             TurnEnd::Provider(why) | TurnEnd::Error(why) => return self.pause_goal(&why.clone()).await,
         }
+        self.out.send(AgentEvent::GoalChanged(Some(Goal { judging: true, ..goal.clone() }))).await;
         let (cancel, aside) = (CancellationToken::new(), self.aside.tx.clone());
         self.judging = Some(cancel.clone().drop_guard());
         if !goal.checks.is_empty() {
@@ -109,7 +112,7 @@ impl Runner {
             let gate = Arc::clone(&self.gate);
             tokio::spawn(async move {
                 let verdict = checked(&gate, calls).await;
-                send(&aside, &cancel, verdict, None).await;
+                send(&aside, &cancel, verdict, Vec::new()).await;
             });
             return;
         }
@@ -123,8 +126,14 @@ impl Runner {
         };
         let question = question(&goal, self.session.context.items());
         tokio::spawn(async move {
-            let (verdict, usage) = asked(provider, question, cancel.clone()).await;
-            send(&aside, &cancel, verdict, usage).await;
+            let (mut verdict, mut spent) = asked(&provider, &question, &cancel).await;
+            // Small models forget the form once in a while.
+            if matches!(verdict, Verdict::None(_)) && !cancel.is_cancelled() {
+                let more;
+                (verdict, more) = asked(&provider, &question, &cancel).await;
+                spent.extend(more);
+            }
+            send(&aside, &cancel, verdict, spent).await;
         });
     }
 
@@ -138,8 +147,10 @@ impl Runner {
     }
 
     /// The judge has spoken.
-    pub(super) async fn goal_judged(&mut self, verdict: Verdict, spent: Option<Spent>) {
-        self.paid_aside(spent).await;
+    pub(super) async fn goal_judged(&mut self, verdict: Verdict, spent: Vec<Spent>) {
+        for spent in spent {
+            self.paid_aside(Some(spent)).await;
+        }
         self.judging.take();
         let Some(mut goal) = self.goal.clone().filter(|goal| goal.state == GoalState::Working) else { return };
         // Somebody began another turn meanwhile: that is judged.
@@ -156,8 +167,8 @@ impl Runner {
         self.append(Body::Note { kind, text: text.trim_end_matches([':', ' ']).to_owned() }).await;
         let stop = self.purse.stopped().await;
         match (next, stop) {
-            (Next::GoOn(_), Some(why)) => {
-                self.set_goal(Some(Goal { state: GoalState::Paused, why, ..goal })).await;
+            (Next::GoOn(_), Some(stop)) => {
+                self.set_goal(Some(Goal { state: GoalState::Paused, why: stop.text, ..goal })).await;
             }
             (Next::GoOn(words), None) => {
                 self.set_goal(Some(goal)).await;
@@ -168,7 +179,7 @@ impl Runner {
     }
 }
 
-async fn send(aside: &mpsc::Sender<Aside>, cancel: &CancellationToken, verdict: Verdict, spent: Option<Spent>) {
+async fn send(aside: &mpsc::Sender<Aside>, cancel: &CancellationToken, verdict: Verdict, spent: Vec<Spent>) {
     if !cancel.is_cancelled() {
         // The session may be over.
         let _ = aside.send(Aside::Judged(verdict, spent)).await;
@@ -185,8 +196,8 @@ async fn checked(gate: &Arc<Gate>, calls: Vec<(ToolCall, ToolCtx)>) -> Verdict {
         match (body.outcome, body.view.exit_code) {
             (Outcome::Ok, Some(0)) => passed += 1,
             (Outcome::Ok | Outcome::Failed, Some(code)) => {
-                let line = body.view.target;
-                return Verdict::NotYet(format!("`{line}` exited with {code}"));
+                let line = &body.view.target;
+                return Verdict::Failed { why: format!("`{line}` exited with {code}"), output: end(&body) };
             }
             (_, _) => return Verdict::None(format!("a check could not run: {}", body.content)),
         }
@@ -194,17 +205,24 @@ async fn checked(gate: &Arc<Gate>, calls: Vec<(ToolCall, ToolCtx)>) -> Verdict {
     Verdict::Met(format!("{passed} of {passed} checks passed"))
 }
 
+/// The end of what a check said.
+fn end(body: &ToolBody) -> String {
+    let output = if body.view.output.is_empty() { &body.content } else { &body.view.output };
+    let chars = output.trim_end().chars().count();
+    output.trim_end().chars().skip(chars.saturating_sub(OUTPUT)).collect()
+}
+
 fn question(goal: &Goal, items: &[Item]) -> String {
     let said = transcript::pieces(items, ItemId(0), ItemId(i64::MAX), READ).pop().unwrap_or_default();
     format!("# Goal\n{}\n\n# The end of the conversation\n{said}", goal.text)
 }
 
-async fn asked(provider: Arc<dyn Provider>, question: String, cancel: CancellationToken) -> (Verdict, Option<Spent>) {
+async fn asked(provider: &Arc<dyn Provider>, question: &str, cancel: &CancellationToken) -> (Verdict, Vec<Spent>) {
     let model = format!("{}:{}", provider.model().provider, provider.model().id);
     let request = Request {
         system: include_str!("../../../assets/prompts/goal.md").trim().into(),
         tools: Vec::new().into(),
-        messages: vec![Message::User { text: question, images: Vec::new() }],
+        messages: vec![Message::User { text: question.to_owned(), images: Vec::new() }],
         effort: Effort::None,
         max_output: Some(ANSWER),
         grammar: None,
@@ -212,13 +230,13 @@ async fn asked(provider: Arc<dyn Provider>, question: String, cancel: Cancellati
     };
     // Nobody reads the pieces.
     let (sink, _) = mpsc::channel(1);
-    match tokio::time::timeout(PATIENCE, provider.stream(&request, sink, cancel)).await {
+    match tokio::time::timeout(PATIENCE, provider.stream(&request, sink, cancel.clone())).await {
         Ok(Ok(reply)) => {
             let spent =
                 reply.usage.map(|usage| Spent { at: crate::agent::now(), item: None, model, role: "goal", usage });
-            (goal::verdict(&reply.text), spent)
+            (goal::verdict(&reply.text), spent.into_iter().collect())
         }
-        Ok(Err(error)) => (Verdict::None(format!("the judge failed: {}", error.message)), None),
-        Err(_) => (Verdict::None(format!("the judge did not answer within {} s", PATIENCE.as_secs())), None),
+        Ok(Err(error)) => (Verdict::None(format!("the judge failed: {}", error.message)), Vec::new()),
+        Err(_) => (Verdict::None(format!("the judge did not answer within {} s", PATIENCE.as_secs())), Vec::new()),
     }
 }

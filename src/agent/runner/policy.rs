@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Seconds for an opinion when the configuration does not say: a person waits behind it.
 const APPROVAL: f64 = 8.0;
+/// The name of the session's fact: it was left in plan mode.
+pub(super) const PLANS: &str = "plans";
 pub(super) use crate::policy::taint::UNTRUSTED;
 
 impl Runner {
@@ -101,6 +103,9 @@ impl Runner {
         self.session.mode = mode;
         if let Some(family) = &self.family {
             family.set_mode(mode);
+        }
+        if before != mode && self.session.created && [before, mode].contains(&Mode::Plan) {
+            self.keep(PLANS, (mode == Mode::Plan).into()).await;
         }
         if before != mode {
             let record = Record {

@@ -26,8 +26,10 @@ pub(super) enum Aside {
     /// A summary of this session cost that.
     Told(Usage),
     Resumed(Box<ResumeCard>),
+    /// Whether the budget has room again.
+    Budget(bool),
     /// What a judge of the goal said, and what that cost.
-    Judged(Verdict, Option<Spent>),
+    Judged(Verdict, Vec<Spent>),
     /// What the model says to a question beside the turn.
     Answered {
         question: String,
@@ -114,6 +116,7 @@ impl Runner {
             Aside::Answered { question, answer, spent } => self.answered_aside(question, answer, spent).await,
             Aside::Judged(verdict, spent) => Box::pin(self.goal_judged(verdict, spent)).await,
             // Whoever has said something already needs no card.
+            Aside::Budget(go_on) => self.heard_of_budget(go_on).await,
             Aside::Resumed(_) if self.turn.is_running() => {}
             Aside::Resumed(card) => self.out.send(AgentEvent::Resumed(card)).await,
         }

@@ -7,7 +7,7 @@ use crate::agent::spec::Opens;
 use crate::llm::Effort;
 use crate::lock::lock;
 use crate::policy::taint::Untrusted;
-use crate::protocol::{AgentEvent, Body, ItemId, Level, Origin, Rewound, SessionId, Todo};
+use crate::protocol::{AgentEvent, Body, ItemId, Level, Mode, Origin, Rewound, SessionId, Todo};
 use crate::store::Opening;
 use crate::tools::file::settle::settle;
 use std::collections::BTreeMap;
@@ -197,6 +197,10 @@ impl Runner {
         self.gate.restore_untrusted(untrusted);
         if let Some(effort) = values.remove("effort").and_then(|v| Effort::parse(v.as_str()?)) {
             self.session.effort = effort;
+        }
+        // What changed nothing goes on so: opening it again, or the session of a child, is no way out.
+        if values.remove(super::policy::PLANS) == Some(true.into()) && self.session.mode != Mode::Plan {
+            self.set_mode(Mode::Plan, "the session was left in it").await;
         }
         self.restore_kept(&mut values);
         let layers = values.remove(super::request::LAYERS).and_then(|value| serde_json::from_value(value).ok());

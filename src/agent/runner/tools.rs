@@ -104,6 +104,10 @@ impl Runner {
         let registry = self.deps.dispatch.registry().snapshot();
         let mut missing = registry.unavailable().await;
         missing.extend(self.spec.blocked.iter().map(|name| ((*name).to_owned(), "not in a child".to_owned())));
+        if let Some(among) = &self.spec.among {
+            let others = registry.names().filter(|name| !among.contains(*name));
+            missing.extend(others.map(|name| (name.to_owned(), "your parent does not have it".to_owned())));
+        }
         let toolsets = self.session.toolsets.as_deref();
         let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing).small(self.is_small());
         let offer = Arc::new(offer);

@@ -91,8 +91,15 @@ pub enum Input {
     },
     /// A message for the next step boundary: of the person, or of the program (a process ended).
     Steered(Said),
-    /// The budget allows no call; says why.
-    Spent(String),
+    /// The budget allows no call, or ended the one that ran; says why, and what had arrived.
+    Spent {
+        why: String,
+        partial: Option<Box<Reply>>,
+    },
+    /// What a person said to a budget that is used up: it has room again, or the turn ends.
+    BudgetAnswered {
+        go_on: bool,
+    },
     /// The context was made smaller after an overflow (`false`: nothing was left to drop).
     Trimmed(bool),
     /// What the person said to a repeated call.
@@ -128,6 +135,8 @@ pub enum Action {
     Trim,
     /// Asks whether calls that repeat may go on; answers `GuardAnswered`.
     AskGuard(Round),
+    /// Asks whether the budget is raised; answers `BudgetAnswered`.
+    AskBudget,
     /// Stops the stream or the wait.
     AbortCall,
     /// Stops running calls; each still answers.

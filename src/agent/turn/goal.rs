@@ -1,6 +1,7 @@
 //! A goal: what it is made of, what a judge says, and what follows. Pure.
 
 use crate::protocol::{Goal, GoalState};
+use std::hash::{Hash as _, Hasher as _};
 
 /// Where it is stored with the session.
 pub const GOAL: &str = "goal";
@@ -20,6 +21,11 @@ pub enum Verdict {
     Met(String),
     NotYet(String),
     Stuck(String),
+    /// A check failed: which, and the end of its output.
+    Failed {
+        why: String,
+        output: String,
+    },
     /// Nobody could judge: why.
     None(String),
 }
@@ -67,16 +73,19 @@ pub fn begin(goal: &Goal) -> String {
 pub fn verdict(answer: &str) -> Verdict {
     let answer = answer.trim();
     let plain = answer.trim_start_matches(['*', '#', ' ']);
-    let upper = plain.to_uppercase();
+    let says = |word: &str| {
+        let begins = plain.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+        begins && !plain[word.len()..].starts_with(char::is_alphanumeric)
+    };
     let rest = |word: &str| {
         let text = plain.get(word.len()..).unwrap_or_default().trim_start_matches(['*', ':', '.', '-', '—', ' ', '\n']);
         cut(text)
     };
-    if upper.starts_with("NOT YET") {
+    if says("NOT YET") {
         Verdict::NotYet(rest("NOT YET"))
-    } else if upper.starts_with("STUCK") {
+    } else if says("STUCK") {
         Verdict::Stuck(rest("STUCK"))
-    } else if upper.starts_with("MET") {
+    } else if says("MET") {
         Verdict::Met(rest("MET"))
     } else {
         let said = if answer.is_empty() { String::new() } else { format!(": {}", cut(answer)) };
@@ -94,8 +103,16 @@ fn cut(text: &str) -> String {
 /// Counts a judgement and says what follows.
 pub fn judged(goal: &mut Goal, verdict: Verdict) -> Next {
     goal.rounds += 1;
+    let mut shown = String::new();
     let (state, why) = match verdict {
         Verdict::Met(why) => (GoalState::Met, why),
+        // A check that fails alike turn after turn is no way on, either.
+        Verdict::Failed { why, output } => {
+            let like = mark(&output);
+            goal.stuck = if like == goal.like { goal.stuck + 1 } else { 0 };
+            (goal.like, shown) = (like, output);
+            (if goal.stuck >= STUCK { GoalState::Stuck } else { GoalState::Working }, why)
+        }
         Verdict::NotYet(missing) => {
             goal.stuck = 0;
             (GoalState::Working, missing)
@@ -116,7 +133,16 @@ pub fn judged(goal: &mut Goal, verdict: Verdict) -> Next {
         return Next::Wait;
     }
     let how = if goal.stuck > 0 { "Try another way" } else { "Go on" };
-    Next::GoOn(format!("[The goal is not met yet. Goal: {}\nMissing: {}\n{how}.]", goal.text, goal.why))
+    let shown = if shown.is_empty() { shown } else { format!("\nIts output ends with:\n{shown}") };
+    Next::GoOn(format!("[The goal is not met yet. Goal: {}\nMissing: {}{shown}\n{how}.]", goal.text, goal.why))
+}
+
+/// A number for an output, the same where only figures differ: times, counts, addresses.
+fn mark(output: &str) -> u64 {
+    let mut hash = std::hash::DefaultHasher::new();
+    output.chars().filter(|c| c.is_alphabetic()).for_each(|c| c.hash(&mut hash));
+    // Zero is none.
+    hash.finish().max(1)
 }
 
 #[cfg(test)]
@@ -145,8 +171,23 @@ mod tests {
         ] {
             assert_eq!(verdict(answer), expected, "{answer}");
         }
+        for other in ["Metrics are still missing", "Method unclear", "stuckness", "NOT YETI"] {
+            assert!(matches!(verdict(other), Verdict::None(_)), "{other}");
+        }
         assert_eq!(verdict("I think so"), Verdict::None("the judge gave no verdict: I think so".into()));
         assert_eq!(verdict(" "), Verdict::None("the judge gave no verdict".into()));
+    }
+
+    #[test]
+    fn a_check_that_fails_alike_is_no_way_on() {
+        let failed = |output: &str| Verdict::Failed { why: "`t` exited with 1".into(), output: output.into() };
+        let mut goal = Goal { text: "g".into(), checks: vec!["t".into()], ..Goal::default() };
+        let next = judged(&mut goal, failed("2 failed in 1.5 s"));
+        assert!(matches!(next, Next::GoOn(text) if text.contains("ends with:\n2 failed in 1.5 s\nGo on")));
+        judged(&mut goal, failed("1 failed in 2 s: a"));
+        let next = judged(&mut goal, failed("1 failed in 3 s: a"));
+        assert!(matches!(next, Next::GoOn(text) if text.contains("Try another way")));
+        assert_eq!((judged(&mut goal, failed("1 failed in 4 s: a")), goal.state), (Next::Wait, GoalState::Stuck));
     }
 
     #[test]

@@ -144,6 +144,34 @@ impl Turn {
         actions
     }
 
+    /// No call is made before a person raises the budget. What had arrived stays.
+    pub(super) fn broke(&mut self, why: String, partial: Option<Box<Reply>>) -> Vec<Action> {
+        let mut actions = keep_partial(partial, StopReason::Other("cut".into()));
+        let cut = !actions.is_empty();
+        if self.stopping {
+            actions.extend(self.finish(TurnEnd::Stopped));
+            return actions;
+        }
+        self.state = State::Broke { why, cut };
+        actions.extend([Action::ResetStream, Action::AskBudget]);
+        actions
+    }
+
+    pub(super) fn budget_answered(&mut self, go_on: bool) -> Vec<Action> {
+        let State::Broke { why, cut } = &self.state else { return Vec::new() };
+        if !go_on || self.stopping {
+            self.spent = Some(why.clone());
+            return self.finish(TurnEnd::Limit);
+        }
+        let asks = |said| Action::Append(user(said));
+        let mut actions = Vec::new();
+        if *cut {
+            actions.push(asks(Said::program(CONTINUE_CUT, "budget raised, continued")));
+        }
+        actions.extend(self.call());
+        actions
+    }
+
     pub(super) fn trimmed(&mut self, done: bool) -> Vec<Action> {
         if self.stopping {
             return self.finish(TurnEnd::Stopped);

@@ -78,6 +78,7 @@ fn shape(actions: &[Action]) -> Vec<&'static str> {
     actions
         .iter()
         .map(|action| match action {
+            Action::AskBudget => "budget",
             Action::Append(Body::User { .. }) => "user",
             Action::Append(Body::Assistant(_)) => "assistant",
             Action::Append(Body::Tool(_)) => "result",
@@ -260,6 +261,38 @@ fn the_budget_ends_with_a_summary() {
     let actions = turn.on(Input::Replied(calls(&["b"])));
     assert_eq!(shape(&actions), ["assistant", "result", "note", "finish"]);
     assert_eq!(actions.last(), Some(&Action::Finish(TurnEnd::Limit)));
+}
+
+#[test]
+fn a_budget_that_is_used_up_pauses_with_a_question() {
+    let spent = |text: &str| {
+        let reply = Reply { text: text.into(), ..Reply::default() };
+        Input::Spent { why: "used up".into(), partial: (!text.is_empty()).then(|| Box::new(reply)) }
+    };
+    // An answer that was cut off stays, and is continued.
+    let mut turn = Turn::new(LIMITS);
+    submit(&mut turn);
+    assert_eq!(shape(&turn.on(spent("half an ans"))), ["assistant", "reset", "budget"]);
+    assert!(turn.is_running() && turn.on(Input::Replied(text("late"))).is_empty());
+    let goes_on = turn.on(Input::BudgetAnswered { go_on: true });
+    assert_eq!(shape(&goes_on), ["user", "call"]);
+    assert_eq!(goes_on[0], Action::Append(user(Said::program(CONTINUE_CUT, "budget raised, continued"))));
+    // Nothing had been sent: the call is made once more.
+    assert_eq!(shape(&turn.on(spent(""))), ["reset", "budget"]);
+    assert_eq!(shape(&turn.on(Input::BudgetAnswered { go_on: true })), ["call"]);
+    turn.on(spent(""));
+    let ends = turn.on(Input::BudgetAnswered { go_on: false });
+    let note = Body::Note { kind: NoteKind::Warning, text: "used up".into() };
+    assert_eq!(ends, [Action::Append(note), Action::Finish(TurnEnd::Limit)]);
+    assert!(turn.on(Input::BudgetAnswered { go_on: true }).is_empty(), "it is over");
+    // Stopped while it asks, and before it could.
+    turn.set_spent(None);
+    submit(&mut turn);
+    turn.on(spent(""));
+    assert_eq!(shape(&turn.on(Input::Stopped)), ["abort call", "note", "finish"]);
+    submit(&mut turn);
+    turn.on(Input::Stopped);
+    assert_eq!(shape(&turn.on(spent("half"))), ["assistant", "note", "finish"]);
 }
 
 #[test]

@@ -291,18 +291,23 @@ fn command(intent: &Intent) -> String {
             format!("{tool} {}", args.split_whitespace().collect::<Vec<_>>().join(" "))
         }
         Intent::Code { code, .. } => format!("script: {}", code.split_whitespace().collect::<Vec<_>>().join(" ")),
-        Intent::Talk => "talk".into(),
+        Intent::Talk | Intent::Handle => "talk".into(),
     }
 }
 
-/// Esc: the question stays in the inbox.
+/// Esc: the questions stay in the inbox.
 pub fn put_aside(model: &mut Model) {
-    if let Some(id) = model.tab.modals.pop().as_ref().and_then(modal_entry) {
-        model.tab.approvals.aside.push(id);
+    if model.tab.modals.pop().as_ref().and_then(modal_entry).is_some() {
+        // All that waits: the next one must not catch what is typed now.
+        model.tab.approvals.aside = model.tab.approvals.entries.iter().map(Entry::id).collect();
         model.tab.approvals.aside_at = Some(model.now);
         let keys = model.keymap.keys_for("inbox");
         let key = keys.first().map(String::as_str).unwrap_or("/approvals").to_owned();
-        model.notices.about(model.now, Level::Info, About::Inbox, format!("the question is still pending: {key}"));
+        let text = match model.tab.approvals.aside.len() {
+            1 => format!("the question is still pending: {key}"),
+            n => format!("{n} questions are still pending: {key}"),
+        };
+        model.notices.about(model.now, Level::Info, About::Inbox, text);
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Tab {
     pub opening: bool,
     /// The tab that goes once this one is open, or comes back when it cannot be.
     pub from: Option<From>,
+    /// A question and its answer that came while somebody wrote; see [`btw`](crate::app::session::btw).
+    pub by_the_way: Option<(String, String)>,
     /// Something happened in it that was not looked at.
     pub unread: bool,
     /// Its last turn failed, and that was not looked at.

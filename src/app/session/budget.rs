@@ -32,10 +32,13 @@ mod tests {
                 "/budget<ret>",
                 Some(Effect::Load(LoadRequest::Report { report: Report::Budget, argument: String::new() })),
             ),
-            ("/budget +5<ret>", Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, tokens: 0 })))),
+            (
+                "/budget +5<ret>",
+                Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, ..Raise::default() }))),
+            ),
             (
                 "/budget +200k<ret>",
-                Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 0.0, tokens: 200_000 }))),
+                Some(Effect::Agent(AgentCommand::RaiseBudget(Raise { tokens: 200_000, ..Raise::default() }))),
             ),
             ("/budget 5<ret>", None),
             ("/budget more<ret>", None),

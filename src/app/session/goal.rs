@@ -3,7 +3,7 @@
 use crate::app::effect::Effect;
 use crate::app::input::composer;
 use crate::app::model::Model;
-use crate::protocol::{AgentCommand, Goal, GoalOrder, Level};
+use crate::protocol::{AgentCommand, Goal, GoalOrder, GoalState, Level};
 
 /// Sets it, says what becomes of it, or shows it.
 pub fn goal(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
@@ -20,6 +20,21 @@ pub fn goal(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
     } else {
         composer::set_text(model, &format!("/goal {argument}"));
         model.notices.add(model.now, Level::Info, "the session is still starting; send it again in a moment");
+    }
+}
+
+/// Whether the session goes on towards a goal by itself.
+pub fn works(model: &Model) -> bool {
+    model.tab.sidebar.goal.as_ref().is_some_and(|goal| goal.state == GoalState::Working)
+}
+
+/// What the status line says of a goal that is not met: where there is no sidebar, nothing else does.
+pub fn sign(goal: &Goal) -> Option<String> {
+    match goal.state {
+        GoalState::Working if goal.judging => Some("goal: judging, Esc pauses".to_owned()),
+        GoalState::Working => Some(format!("goal: turn {}", goal.rounds + 1)),
+        GoalState::Paused | GoalState::Stuck => Some(format!("goal {}: /goal", goal.state.word())),
+        GoalState::Met => None,
     }
 }
 
@@ -55,6 +70,13 @@ mod tests {
             let effects = script(&mut model, typed);
             assert!(effects.contains(&Effect::Agent(AgentCommand::Goal(order))), "{typed}: {effects:?}");
         }
+        let mut model = ready();
+        model.tab.sidebar.goal = Some(Goal { text: "g".into(), judging: true, ..Goal::default() });
+        let stops = |effects: Vec<Effect>| effects.contains(&Effect::Agent(AgentCommand::Stop { force: false }));
+        assert!(stops(script(&mut model, "<esc>")), "no turn runs, and it goes on by itself");
+        assert_eq!(model.tab.sidebar.goal.as_ref().and_then(sign).as_deref(), Some("goal: judging, Esc pauses"));
+        model.tab.sidebar.goal = Some(Goal { state: GoalState::Paused, ..Goal::default() });
+        assert!(!stops(script(&mut model, "<esc>")));
         let mut model = ready();
         script(&mut model, "/goal<ret>");
         assert!(model.notices.shown.last().is_some_and(|notice| notice.text.starts_with("no goal")));

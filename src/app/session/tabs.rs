@@ -40,6 +40,7 @@ impl Tab {
             session: None,
             opening: false,
             from: None,
+            by_the_way: None,
             unread: false,
             failed: false,
             turn: TurnStatus::Idle,

@@ -1,6 +1,6 @@
 //! The turn as the screen knows it: sending, queueing, steering, stopping, and what follows its end.
 
-use super::{checkout, items, queue, sessions};
+use super::{checkout, goal, items, queue, sessions};
 use crate::app::effect::Effect;
 use crate::app::input::{composer, drafts, focus, history, paste, slash};
 use crate::app::lists::local_models;
@@ -334,7 +334,7 @@ pub fn stop(model: &mut Model, out: &mut Vec<Effect>) {
     if let TurnStatus::Running(running) = &mut model.tab.turn {
         out.push(Effect::Agent(AgentCommand::Stop { force: running.stopping }));
         running.stopping = true;
-    } else if model.tab.compacting.is_some() {
+    } else if model.tab.compacting.is_some() || goal::works(model) {
         out.push(Effect::Agent(AgentCommand::Stop { force: false }));
     }
 }

@@ -24,7 +24,21 @@ impl Tally {
         self.unpriced += u64::from(usage.cost.is_none());
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    /// Both together.
+    pub fn plus(&mut self, more: &Self) {
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.cost += more.cost;
+        self.unpriced += more.unpriced;
+    }
+
+    /// What is left without a part of it.
+    pub fn minus(&mut self, part: &Self) {
+        self.tokens = self.tokens.saturating_sub(part.tokens);
+        self.cost = (self.cost - part.cost).max(0.0);
+        self.unpriced = self.unpriced.saturating_sub(part.unpriced);
+    }
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let count = |column| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
         Ok(Self { tokens: count(0)?, cost: row.get(1)?, unpriced: count(2)? })
     }
@@ -44,7 +58,7 @@ pub struct Calls {
     pub unpriced: u64,
 }
 
-const TALLY: &str = "SELECT coalesce(sum(u.input + u.output), 0), coalesce(sum(u.cost), 0.0), \
+pub(super) const TALLY: &str = "SELECT coalesce(sum(u.input + u.output), 0), coalesce(sum(u.cost), 0.0), \
     count(*) FILTER (WHERE u.cost IS NULL) FROM usage u";
 
 fn calls(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Calls>> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::filter::Filter;
+use crate::store::{Claim, DayOf, Worst};
 
 async fn said(store: &Store, name: &str, bodies: Vec<Body>) {
     store.create(new(name, "/x")).await.expect("made");
@@ -358,5 +359,31 @@ fn programs_that_were_killed_work_in_nothing_and_those_that_run_keep_their_empty
         assert_eq!(text(&again, "SELECT id FROM sessions ORDER BY key").await, ["alive", "new"]);
         child.kill().expect("killed");
         child.wait().expect("ended");
+    });
+}
+
+#[test]
+fn what_requests_reserved_is_seen_by_all_and_counted_when_their_program_was_killed() {
+    let home = home();
+    run(async {
+        let (here, there) = (Store::spawn(home.path()), Store::spawn(home.path()));
+        let claim =
+            |input| Claim { at: 50, model: "a:b".into(), input: Usage { input, cost: Some(0.5), ..Usage::default() } };
+        let worst = |tokens| Worst { tokens, cost: 2.0 };
+        let wants = |tokens| move |_: DayOf| Ok::<_, DayOf>(worst(tokens));
+        let (first, taken) = here.reserve(0, claim(100), wants(900)).await.expect("asked").expect("reserved");
+        assert_eq!(taken, worst(900));
+        here.reserve(0, claim(70), wants(300)).await.expect("asked").expect("reserved");
+        let look = async |store: &Store| store.reserve(0, claim(1), Err::<Worst, _>).await.expect("asked").unwrap_err();
+        let reserved = |tokens, cost| DayOf { reserved: Tally { tokens, cost, unpriced: 0 }, ..DayOf::default() };
+        assert_eq!(look(&there).await, reserved(1_200, 4.0));
+        here.release(first);
+        assert_eq!(look(&here).await, reserved(300, 2.0));
+        // What was sent is paid for, whatever came of it.
+        here.sql("UPDATE reservations SET pid = 999999999, marker = ''").await;
+        let spent = Tally { tokens: 70, cost: 0.5, unpriced: 0 };
+        assert_eq!(look(&there).await, DayOf { spent, ..DayOf::default() });
+        assert_eq!(look(&here).await, DayOf { spent, ..DayOf::default() }, "once");
+        assert_eq!(text(&there, "SELECT role FROM usage").await, ["estimate"]);
     });
 }

@@ -21,8 +21,15 @@ const GOAL: usize = 60;
 /// The tool's name.
 pub const NAME: &str = "delegate_task";
 /// Tools that a child has not: they need the person, or write what outlasts the session.
-pub const NOT_IN_CHILDREN: [&str; 6] =
-    [super::clarify::NAME, "memory", "send_message", "cronjob", super::execute_code::NAME, super::restore::NAME];
+pub const NOT_IN_CHILDREN: [&str; 7] = [
+    super::clarify::NAME,
+    "memory",
+    "send_message",
+    "cronjob",
+    super::execute_code::NAME,
+    super::restore::NAME,
+    super::plan_mode::NAME,
+];
 /// The tool.
 pub struct DelegateTask;
 

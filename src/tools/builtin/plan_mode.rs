@@ -187,7 +187,7 @@ async fn enter(ctx: &ToolCtx) -> Result<ToolOutput, ToolError> {
         let value = json!({"mode": "unchanged", "note": "the user wants no plan: do the work"});
         return Ok(ToolOutput::json(&value).summary("no plan"));
     }
-    ctx.agent.set_mode(Mode::Plan);
+    ctx.agent.set_mode(Mode::Plan).await;
     let value = json!({"mode": "plan", "note": "look around, then call plan_mode with action present"});
     Ok(ToolOutput::json(&value).summary("plan mode"))
 }
@@ -205,7 +205,7 @@ async fn present(ctx: &ToolCtx, plan: String) -> Result<ToolOutput, ToolError> {
     let answer = ask(ctx, card(&plan, &saved), choices, true).await?;
     let file = saved.map(|path| path.display().to_string()).unwrap_or_default();
     if let Some(mode) = mode_of(&answer) {
-        ctx.agent.set_mode(mode);
+        ctx.agent.set_mode(mode).await;
         let value = json!({"approved": true, "mode": mode.word(), "file": file, "note": "carry it out"});
         return Ok(ToolOutput::json(&value).summary(format!("approved · {} mode", mode.word())));
     }

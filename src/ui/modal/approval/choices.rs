@@ -7,7 +7,7 @@ use crate::app::approvals::choices::GRID;
 use crate::app::approvals::{answers, choices};
 use crate::app::input::hint;
 use crate::app::model::modal::{ApprovalChoice, ApprovalModal, ApprovalStage, Judged};
-use crate::policy::{Approval, Verdict};
+use crate::policy::{Approval, Speaker, Verdict};
 use crate::text::visible::visible;
 use crate::text::width::width;
 use crate::text::wrap::{Wrap, wrap_into};
@@ -112,8 +112,12 @@ pub fn choices(model: &Model, approval: &Approval, room: usize) -> Vec<Part> {
 /// have passed before.
 fn lasting(approval: &Approval, state: &ApprovalModal, room: usize) -> Vec<Part> {
     let session = state.selected == ApprovalChoice::Session;
-    let title = if session { "Allow for the rest of this session" } else { "Always allow" };
-    let mut parts = whole(title, Role::Strong, room);
+    let title = match &approval.origin.by {
+        Speaker::Agent(child) if session => format!("Allow for the rest of {child}'s work"),
+        _ if session => "Allow for the rest of this session".to_owned(),
+        _ => "Always allow".to_owned(),
+    };
+    let mut parts = whole(&title, Role::Strong, room);
     let offers = choices::offers(approval, state.selected);
     let mut sentences: Vec<String> = offers.iter().map(|offer| grants::sentence(offer, approval)).collect();
     if session {
