@@ -212,6 +212,13 @@ impl Worktrees {
         found
     }
 
+    /// The one with this name that belongs to the repository of a folder; `None`: there is none yet. Blocks.
+    pub fn of_repository(&self, at: &Path, name: &str) -> Option<Worktree> {
+        let tree = self.named(name).ok().filter(|_| !name.is_empty())?;
+        let until = Instant::now() + LOOK;
+        (common(&Repo::of(at, until).ok()?, until).ok()? == tree.repository).then_some(tree)
+    }
+
     /// The one with this name: that of its folder, its branch, or its branch without `hermes/`.
     ///
     /// # Errors

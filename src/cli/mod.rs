@@ -353,12 +353,16 @@ fn run(cli: Cli) -> anyhow::Result<i32> {
 }
 
 fn chat(mut args: ChatArgs) -> anyhow::Result<i32> {
-    worktrees::begin(&mut args)?;
-    if args.print.is_some() {
-        return print::run(args);
+    let worktree = worktrees::begin(&mut args)?;
+    let code = if args.print.is_some() {
+        print::run(args)
+    } else if args.plain {
+        plain::run(args)
+    } else {
+        chat::run(args)
+    };
+    if let Some(tree) = worktree {
+        worktrees::end(&tree)?;
     }
-    if args.plain {
-        return plain::run(args);
-    }
-    chat::run(args)
+    code
 }

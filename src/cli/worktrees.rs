@@ -27,7 +27,10 @@ enum Command {
         json: bool,
     },
     /// Remove a worktree and its branch; refused while something in it is nowhere else
-    Remove { name: String },
+    Remove {
+        /// As `list` shows it, or its branch
+        name: String,
+    },
 }
 
 /// Lists the worktrees, or removes one.
@@ -109,23 +112,43 @@ fn plain(text: &str) -> String {
     visible(text).text
 }
 
-/// For `--worktree`: the conversation works in a new worktree of the repository that it was started in.
+/// For `--worktree`: the conversation works in a worktree of the repository that it was started in, a new one unless there
+/// is one of that name.
 ///
 /// # Errors
 /// There is no worktree.
-pub fn begin(args: &mut ChatArgs) -> anyhow::Result<()> {
-    let Some(name) = args.worktree.take() else { return Ok(()) };
+pub fn begin(args: &mut ChatArgs) -> anyhow::Result<Option<Worktree>> {
+    let Some(name) = args.worktree.take() else { return Ok(None) };
     let all = Worktrees::of(&super::setup::paths()?);
     let at = match &args.cwd {
         Some(cwd) => cwd.canonicalize()?,
         None => std::env::current_dir()?,
     };
-    let made = if name.is_empty() { all.make_free(&at, &worktree::stamp()) } else { all.make(&at, &name) };
-    let tree = made?;
+    let tree = match all.of_repository(&at, &name) {
+        Some(tree) => tree,
+        None if name.is_empty() => all.make_free(&at, &worktree::stamp())?,
+        None => all.make(&at, &name)?,
+    };
     if args.print.is_some() || args.plain {
         let branch = tree.branch.as_deref().unwrap_or_default();
         writeln!(std::io::stderr(), "hermes: works in {} on branch {}", plain(&shown(&tree.folder)), plain(branch))?;
     }
-    args.cwd = Some(tree.folder);
+    args.cwd = Some(tree.folder.clone());
+    Ok(Some(tree))
+}
+
+/// Its conversation ended: the worktree goes when nothing is in it, else it is said where it stays.
+///
+/// # Errors
+/// Standard error can't be written.
+pub fn end(tree: &Worktree) -> anyhow::Result<()> {
+    if open_in(&windows::all(&super::setup::paths()?), tree).is_some() {
+        return Ok(());
+    }
+    let said = match tree.remove() {
+        Ok(()) => "nothing in it: removed".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    writeln!(std::io::stderr(), "hermes: worktree {}: {}", plain(&shown(&tree.folder)), plain(&said))?;
     Ok(())
 }

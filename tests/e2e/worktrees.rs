@@ -145,18 +145,31 @@ fn without_a_repository_a_child_with_isolation_does_not_begin() {
 #[test]
 fn a_worktree_by_hand_is_removed_for_no_reason_that_keeps_it() {
     let home = with_repository();
-    let mock = Mock::start(vec![Step::Text("Hello.".into())]);
-    home.model(&mock, "");
+    let write = ("write_file".to_owned(), serde_json::json!({"path": "a.txt", "content": "changed\n"}));
+    let mock = Mock::start(vec![
+        Step::Text("Hello.".into()),
+        Step::Calls(String::new(), vec![write]),
+        Step::Text("Written.".into()),
+        Step::Text("Again.".into()),
+    ]);
+    home.model(&mock, "approvals: {mode: yolo}\n");
     let done = home.run(&["-p", "hi", "--worktree", "fix"]);
     assert_eq!(out(&done), "Hello.\n", "{}", err(&done));
     assert!(err(&done).contains("project-fix on branch hermes/fix"), "{}", err(&done));
     let folder = trees(&home).join("project-fix");
+    assert!(err(&done).contains("project-fix: nothing in it: removed") && !folder.exists(), "{}", err(&done));
+    // One in which something is stays, and its name leads back into it.
+    let done = home.run(&["-p", "write", "--worktree", "fix"]);
+    assert!(err(&done).contains("project-fix stays: it has 1 file with uncommitted changes"), "{}", err(&done));
+    let done = home.run(&["-p", "again", "--worktree", "fix"]);
+    assert_eq!(out(&done), "Again.\n", "{}", err(&done));
+    assert!(err(&done).contains("project-fix on branch hermes/fix"), "{}", err(&done));
     let refused = |why: &str| {
         let refused = home.run(&["worktrees", "remove", "fix"]);
         assert!(!refused.status.success() && err(&refused).contains(why), "{why}: {}", err(&refused));
         assert!(folder.join("a.txt").exists(), "{why}");
     };
-    std::fs::write(folder.join("a.txt"), "changed\n").unwrap();
+    assert_eq!(std::fs::read_to_string(folder.join("a.txt")).unwrap(), "changed\n");
     refused("1 file with uncommitted changes");
     git(&folder, &["commit", "-qam", "two"]);
     refused("1 commit neither merged nor pushed");
