@@ -190,6 +190,8 @@ pub struct Meter {
     pub window: Option<u64>,
     /// Sums over the session.
     pub total: Usage,
+    /// Sums over its children, which are not in those of the session.
+    pub children: Usage,
     /// What saving cost.
     pub written: Written,
 }

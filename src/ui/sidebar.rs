@@ -199,6 +199,15 @@ fn context(model: &Model) -> Vec<Entry> {
             ..Entry::default()
         });
     }
+    let children = &meter.children;
+    if children.input + children.output > 0 {
+        let tokens = i64::try_from(children.input + children.output).unwrap_or(i64::MAX);
+        out.push(Entry {
+            left: vec![Span::new(format!("children {}", format::tokens(tokens)), Role::Dim)],
+            right: vec![Span::new(children.cost.map_or(String::new(), format::dollars), Role::Dim)],
+            ..Entry::default()
+        });
+    }
     out.extend(strange);
     out
 }

@@ -13,6 +13,7 @@
 
 mod backends;
 mod checkpoints;
+mod children;
 mod files;
 #[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 #[path = "../harness/mod.rs"]

@@ -36,6 +36,7 @@ pub const ALL: &[(&str, Measure)] = &[
     ("processes", crate::processes::processes),
     ("backends", crate::backends::backends),
     ("tabs", crate::tabs::tabs),
+    ("children", crate::children::children),
     ("sandbox", crate::sandbox::sandbox),
     ("append", crate::store::append),
     ("written", crate::store::written),

@@ -111,3 +111,46 @@ fn esc_pauses_a_goal_while_it_is_judged() {
     assert_eq!(mock.count(), 2, "no turn follows");
     term.quit();
 }
+
+/// Three children read twenty files and edit five; their parent sees their summaries.
+#[test]
+fn what_three_children_did_grows_their_parent_by_little() {
+    let tasks =
+        json!({ "tasks": [{ "goal": "child work 0" }, { "goal": "child work 1" }, { "goal": "child work 2" }] });
+    let mock = Mock::start(vec![calls("delegate_task", tasks)]);
+    mock.answers(|request| {
+        let messages = request["messages"].as_array()?;
+        let mine = (0..3).find(|n| messages.iter().any(|one| one.to_string().contains(&format!("child work {n}"))))?;
+        let tools = messages.iter().filter(|message| message["role"] == "tool").count();
+        let files: Vec<usize> = (0..20).filter(|n| n % 3 == mine).collect();
+        let edits: Vec<usize> = files.iter().copied().filter(|n| n % 4 == 0).collect();
+        let path = |n: usize| format!("file{n}.py");
+        let edit = |n: usize| json!({ "path": path(n), "old_string": "# TODO: rename", "new_string": "# renamed" });
+        Some(match (files.get(tools), edits.get(tools.wrapping_sub(files.len()))) {
+            (Some(n), _) => calls("read_file", json!({ "path": path(*n) })),
+            (None, Some(n)) => calls("patch", edit(*n)),
+            (None, None) => Step::Text(format!(
+                "Done. I read {} files and renamed in {}. {}",
+                files.len(),
+                edits.len(),
+                "What I saw. ".repeat(60)
+            )),
+        })
+    });
+    let home = Home::with(&mock, "");
+    for n in 0..20 {
+        let body: String = (0..60).map(|line| format!("value_{line} = compute({line}, {n})\n")).collect();
+        let todo = if n % 4 == 0 { "# TODO: rename\n" } else { "" };
+        std::fs::write(home.project().join(format!("file{n}.py")), format!("{todo}{body}")).unwrap();
+    }
+    home.run(&["-p", "rename them"]);
+    let requests = mock.requests();
+    let sizes = [&requests[0], requests.last().unwrap()].map(|request| request["messages"].to_string().len());
+    let renamed = |n: usize| std::fs::read_to_string(home.project().join(format!("file{n}.py"))).unwrap();
+    assert!((0..20).step_by(4).all(|n| renamed(n).contains("# renamed")));
+    assert_eq!(requests.len(), 2 + 20 + 5 + 3);
+    // Four bytes a token, as English and JSON have it.
+    let grew = (sizes[1] - sizes[0]) / 4;
+    assert!(grew <= 2_500, "the parent grew by {grew} tokens");
+    println!("the parent grew by {grew} tokens");
+}

@@ -32,9 +32,14 @@ struct Script {
     steps: VecDeque<Step>,
     requests: Vec<Value>,
     keys: Vec<String>,
+    /// Answers when no step is left; `None`: `done`.
+    rule: Option<Box<Rule>>,
     /// Times 1,000 tokens of input and 20 of output that a step costs; 0: once.
     uses: u64,
 }
+
+/// What a request is answered with.
+type Rule = dyn Fn(&Value) -> Option<Step> + Send;
 
 /// The server; ends with the test.
 pub struct Mock {
@@ -68,6 +73,11 @@ impl Mock {
     /// Steps cost so many times what they do else: 1,000 tokens of input, 800 of them cached, and 20 of output.
     pub fn uses(&self, times: u64) {
         self.script.lock().unwrap().uses = times;
+    }
+
+    /// What requests are answered with that find no step, by what they say.
+    pub fn answers(&self, rule: impl Fn(&Value) -> Option<Step> + Send + 'static) {
+        self.script.lock().unwrap().rule = Some(Box::new(rule));
     }
 
     /// More steps at the end.
@@ -104,10 +114,18 @@ async fn complete(State(script): State<Arc<Mutex<Script>>>, headers: HeaderMap, 
     let request: Value = serde_json::from_slice(&body).unwrap();
     let (step, count, uses) = {
         let mut script = script.lock().unwrap();
+        let by_rule = match (&script.rule, script.steps.is_empty()) {
+            (Some(rule), true) => rule(&request),
+            _ => None,
+        };
         script.requests.push(request);
         let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         script.keys.push(key);
-        (script.steps.pop_front().unwrap_or(Step::Text("done".into())), script.requests.len(), script.uses.max(1))
+        (
+            script.steps.pop_front().or(by_rule).unwrap_or(Step::Text("done".into())),
+            script.requests.len(),
+            script.uses.max(1),
+        )
     };
     if let Step::Error(status, text, retry) = &step {
         let mut response = Response::builder().status(StatusCode::from_u16(*status).unwrap());

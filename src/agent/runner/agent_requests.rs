@@ -132,6 +132,10 @@ impl Runner {
                 self.out.send(AgentEvent::PlanChanged(plan)).await;
             }
             AgentEvent::PolicyChanged(changes) => self.policy_changed(changes).await,
+            AgentEvent::Children { .. } => {
+                self.out.send(event).await;
+                self.children_cost().await;
+            }
             AgentEvent::Notice { text, .. } => self.tell_all(text).await,
             AgentEvent::ApprovalFound { id, .. } if !self.approvals.contains_key(&id) => {}
             event => self.out.send(event).await,

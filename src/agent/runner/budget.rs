@@ -5,7 +5,9 @@ use super::{Deps, Runner};
 use crate::agent::budget::purse::Purse;
 use crate::agent::budget::{BUDGET, Stop, Way};
 use crate::agent::turn::Input;
-use crate::protocol::{AgentEvent, Body, BudgetSign, Level, NoteKind, Question, QuestionId, Raise, SessionId, Written};
+use crate::protocol::{
+    AgentEvent, Body, BudgetSign, Level, NoteKind, Question, QuestionId, Raise, SessionId, Usage, Written,
+};
 use crate::text::format::{count, dollars};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
@@ -54,6 +56,12 @@ impl Runner {
     pub(super) async fn resume_budget(&mut self, kept: Option<serde_json::Value>) {
         let id = self.session.id.clone();
         let spent = self.deps.store.spent_in(&id).await.map_err(|error| error.to_string());
+        if let (Ok(spent), own) = (&spent, *self.session.used()) {
+            let input = spent.tokens.saturating_sub(own.input + own.output);
+            let cost = Some(spent.cost - own.cost.unwrap_or_default()).filter(|cost| *cost > 1e-9);
+            let children = Usage { input, cost, ..Usage::default() };
+            (self.session.of_earlier_children, self.session.of_children) = (children, children);
+        }
         self.purse.resume(spent, kept);
         self.show_budget().await;
     }

@@ -93,6 +93,18 @@ impl Runner {
         });
     }
 
+    /// Children used more: the meter shows it.
+    pub(super) async fn children_cost(&mut self) {
+        let Some(family) = &self.family else { return };
+        let mut used = self.session.of_earlier_children;
+        family.add_to(&mut used);
+        if used != self.session.of_children {
+            self.session.of_children = used;
+            let meter = self.session.meter();
+            self.out.send(AgentEvent::UsageChanged(meter)).await;
+        }
+    }
+
     /// Ends all children, within bounds.
     pub(super) async fn children_end(&self) {
         let Some(family) = &self.family else { return };

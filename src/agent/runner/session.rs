@@ -89,6 +89,9 @@ pub struct Session {
     /// What the prompt is made of, as far as it is known.
     pub layers: Vec<ContextLayer>,
     total: Usage,
+    /// What its children used, and of that what they had used when the session was opened.
+    pub of_children: Usage,
+    pub of_earlier_children: Usage,
     priced_once: bool,
     /// What saving cost.
     pub written: Written,
@@ -141,6 +144,8 @@ impl Session {
             correction: Correction::default(),
             layers: Vec::new(),
             total: Usage::default(),
+            of_children: Usage::default(),
+            of_earlier_children: Usage::default(),
             priced_once: false,
             written: Written::default(),
         };
@@ -341,7 +346,13 @@ impl Session {
 
     /// The meter of the sidebar.
     pub fn meter(&self) -> Meter {
-        Meter { context: self.next_request(), window: self.window, total: self.total, written: self.written }
+        Meter {
+            context: self.next_request(),
+            window: self.window,
+            total: self.total,
+            children: self.of_children,
+            written: self.written,
+        }
     }
 
     /// Tokens of a request from which on the conversation is compacted; `None` when the window is unknown, or it never is.

@@ -62,9 +62,11 @@ pub(super) const TALLY: &str = "SELECT coalesce(sum(u.input + u.output), 0), coa
     count(*) FILTER (WHERE u.cost IS NULL) FROM usage u";
 
 fn calls(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Calls>> {
-    let sql = "SELECT u.model, u.role, count(*), sum(u.input), sum(u.cached), sum(u.cache_write), sum(u.output),
+    let sql = "WITH RECURSIVE kin(key) AS (SELECT key FROM sessions WHERE id = ?1 UNION
+           SELECT s.key FROM sessions s JOIN kin ON s.parent = kin.key WHERE s.source = 'child')
+         SELECT u.model, CASE WHEN s.id = ?1 THEN u.role ELSE 'children' END AS role, count(*), sum(u.input), sum(u.cached), sum(u.cache_write), sum(u.output),
            sum(u.reasoning), sum(u.cost), count(*) FILTER (WHERE u.cost IS NULL)
-         FROM usage u JOIN sessions s ON s.key = u.session WHERE s.id = ?1 GROUP BY u.model, u.role
+         FROM usage u JOIN sessions s ON s.key = u.session WHERE u.session IN (SELECT key FROM kin) GROUP BY u.model, 2
          ORDER BY min(u.key)";
     let mut read = conn.prepare_cached(sql)?;
     let rows = read.query_map([&session.0], |row| {
@@ -83,7 +85,7 @@ fn calls(conn: &Connection, session: &SessionId) -> rusqlite::Result<Vec<Calls>>
 }
 
 impl Store {
-    /// What a session spent, by model and purpose, the first used first.
+    /// What a session and its children (with the purpose `children`) spent, by model and purpose, the first used first.
     pub async fn calls_of(&self, session: &SessionId) -> Result<Vec<Calls>, StoreError> {
         let session = session.clone();
         self.ask(move |db| db.read("read what was used", |conn| calls(conn, &session))).await
