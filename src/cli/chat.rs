@@ -8,6 +8,7 @@ use crate::app::model::ToolWords;
 use crate::app::model::first_run::FirstRun;
 use crate::app::model::tab::KeptTab;
 use crate::config::keymap::Keymap;
+use crate::config::layer::Warning;
 use crate::config::skin::Appearance;
 use crate::config::theme::Canvas;
 use crate::engine::{Engine, EngineOptions, Opens, SessionSpec};
@@ -26,6 +27,9 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Problems that the first screen shows.
+const SHOWN: usize = 3;
 
 /// Runs the screen and returns the exit code.
 pub fn run(args: ChatArgs) -> anyhow::Result<i32> {
@@ -70,7 +74,7 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     let config = &base.loaded.config;
     let skin = args.skin.as_deref().unwrap_or(&config.display.skin);
     let home = crate::environment::user_home().unwrap_or_default();
-    let mut problems: Vec<String> = base.loaded.warnings.iter().map(|warning| short(warning, &home)).collect();
+    let mut problems = problems(&base.loaded.warnings, &home);
     let look = match Appearance::load(skin, &config.display.theme, &base.paths.look_dirs(), canvas) {
         Ok(look) => look,
         Err(error) => {
@@ -114,8 +118,24 @@ fn model(args: &ChatArgs, base: &Base, canvas: Canvas) -> anyhow::Result<Model> 
     Ok(model)
 }
 
+/// Warnings for the first screen, which has room for few: those about what holds the agent back stand last, where they are
+/// seen.
+fn problems(warnings: &[Warning], home: &Path) -> Vec<String> {
+    let weighs = |warning: &&Warning| {
+        ["budget.", "approvals.", "sandbox.", "delegation."].iter().any(|room| warning.key.starts_with(room))
+    };
+    let (weighty, others): (Vec<_>, Vec<_>) = warnings.iter().partition(weighs);
+    let mut out: Vec<String> = others.iter().chain(&weighty).map(|warning| short(warning, home)).collect();
+    if out.len() > SHOWN {
+        let text = format!("{} problems in the settings; `hermes config check` lists them", out.len());
+        out.drain(..out.len() + 1 - SHOWN);
+        out.insert(0, text);
+    }
+    out
+}
+
 /// A warning in one line: the excerpt of a broken file is for `hermes config check`.
-fn short(warning: &crate::config::layer::Warning, home: &Path) -> String {
+fn short(warning: &Warning, home: &Path) -> String {
     let whole = warning.to_string();
     let line = whole.lines().next().unwrap_or_default();
     match home.to_str().filter(|home| home.len() > 1).and_then(|home| line.strip_prefix(home)) {
@@ -236,5 +256,20 @@ fn farewell(ended: &Ended, profile: Option<&str>) {
     }
     if !ended.kept.is_empty() {
         let _ = writeln!(out, "the next hermes lists it in the terminal pane, to read or kill");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_the_agent_back_is_seen_among_many_problems() {
+        let warning = |key: &str| Warning { path: None, line: None, key: key.into(), text: key.into(), lasting: false };
+        let said = |keys: &[&str]| problems(&keys.iter().map(|key| warning(key)).collect::<Vec<_>>(), Path::new("/"));
+        assert_eq!(said(&["budget.day.hard_cost", "display.skin"]), ["display.skin", "budget.day.hard_cost"]);
+        let many = said(&["budget.day.hard_cost", "a", "b", "approvals.mode", "c"]);
+        assert_eq!(many[1..], ["budget.day.hard_cost", "approvals.mode"]);
+        assert_eq!(many[0], "5 problems in the settings; `hermes config check` lists them");
     }
 }

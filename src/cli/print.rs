@@ -136,6 +136,8 @@ struct Report {
     session: String,
     /// Text of the answer since the last tool call.
     result: String,
+    /// The last words, be they the answer or not.
+    words: String,
     calls: Vec<Value>,
     denied: Vec<Value>,
     /// Arguments of calls by id.
@@ -154,6 +156,7 @@ impl Report {
             output,
             session: String::new(),
             result: String::new(),
+            words: String::new(),
             calls: Vec::new(),
             denied: Vec::new(),
             args: BTreeMap::new(),
@@ -192,7 +195,7 @@ impl Report {
                 if t.input == 0 && t.output == 0 {
                     return Ok(());
                 }
-                let usage = json!({ "input": t.input, "cached": t.cached, "output": t.output, "cost": t.cost });
+                let usage = children::usage(&t);
                 // The meter also changes for the window's sake: the same sum twice would be counted twice.
                 if usage == self.usage {
                     return Ok(());
@@ -299,6 +302,9 @@ impl Report {
 
     fn assistant(&mut self, body: AssistantBody) {
         self.result.push_str(&body.text);
+        if !body.text.trim().is_empty() {
+            self.words.clone_from(&body.text);
+        }
         for call in body.calls {
             let args = serde_json::from_str(&call.args).unwrap_or(Value::String(call.args));
             self.args.insert(call.id, args);
@@ -397,6 +403,10 @@ impl Report {
         }
         for text in &self.errors {
             writeln!(io::stderr(), "hermes: {text}").ok();
+        }
+        // Work that a limit cut off has no answer yet: what was said last is better than nothing.
+        if self.result.is_empty() && end == TurnEnd::Limit {
+            self.result = std::mem::take(&mut self.words);
         }
         // A script that reads only the envelope learns why, too.
         if self.result.is_empty() && self.output != Output::Text {

@@ -158,7 +158,9 @@ impl Reader<'_> {
                 Some(Json::from(Mode::Ask.word()))
             }
             Err(expected) => {
-                let text = format!("{path} cannot be {}: {expected}; using the default", describe(spec, &filled));
+                // A limit that nobody can read holds nothing: that is to be said.
+                let instead = if is_limit(path) { "no such limit holds" } else { "using the default" };
+                let text = format!("{path} cannot be {}: {expected}; {instead}", describe(spec, &filled));
                 self.warn(layer, node.line, path, text);
                 None
             }
@@ -230,6 +232,11 @@ impl Reader<'_> {
             lasting: false,
         });
     }
+}
+
+/// Whether a setting bounds what is spent.
+fn is_limit(path: &str) -> bool {
+    path.starts_with("budget.") || matches!(path, "delegation.max_tokens" | "delegation.max_cost")
 }
 
 fn is_legacy(path: &str) -> bool {

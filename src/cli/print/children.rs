@@ -1,6 +1,6 @@
 //! What children of the session did, for whoever reads the report: their rows, and what they changed or were not allowed.
 
-use crate::protocol::{ChildRow, ChildState, SessionId};
+use crate::protocol::{ChildRow, ChildState, SessionId, Usage};
 use serde_json::{Value, json};
 
 /// The children of a run, in their order.
@@ -39,7 +39,6 @@ impl Offspring {
 }
 
 fn value(row: &ChildRow) -> Value {
-    let used = &row.used;
     json!({
         "name": row.name,
         "session_id": row.session.as_ref().map(|id| &id.0),
@@ -47,6 +46,12 @@ fn value(row: &ChildRow) -> Value {
         "model": row.model,
         "status": row.state.word(),
         "steps": row.steps,
-        "usage": { "input": used.input, "cached": used.cached, "output": used.output, "cost": used.cost },
+        "usage": usage(&row.used),
     })
+}
+
+/// Sums as reports have them; dollars to a millionth, without the dust of additions.
+pub fn usage(used: &Usage) -> Value {
+    let cost = used.cost.map(|cost| (cost * 1e6).round() / 1e6);
+    json!({ "input": used.input, "cached": used.cached, "output": used.output, "cost": cost })
 }
