@@ -19,10 +19,6 @@ const QUESTION: usize = 8_000;
 
 /// The conversation with the question at its end: what it begins with is what the provider has in its cache.
 fn with_question(mut messages: Vec<Message>, question: &str) -> Vec<Message> {
-    // Its calls have no results yet.
-    if matches!(messages.last(), Some(Message::Assistant { calls, .. }) if !calls.is_empty()) {
-        messages.pop();
-    }
     let text = format!(
         "[A question while the task runs. Answer it shortly from what you know, without tools; then the task goes on.]\n{question}"
     );
@@ -65,8 +61,15 @@ impl Runner {
         tokio::spawn(async move {
             // Nobody reads the pieces; the answer is short.
             let (sink, _) = mpsc::channel(1);
-            let asked = provider.stream(&request, sink, CancellationToken::new());
-            let (answer, usage) = match tokio::time::timeout(PATIENCE, asked).await {
+            let cancel = CancellationToken::new();
+            // It ends with its session.
+            let _ends = cancel.clone().drop_guard();
+            let asked = tokio::time::timeout(PATIENCE, provider.stream(&request, sink, cancel));
+            let asked = tokio::select! {
+                () = aside.closed() => return,
+                asked = asked => asked,
+            };
+            let (answer, usage) = match asked {
                 Ok(Ok(reply)) if reply.text.trim().is_empty() => {
                     ("It gave no answer: it wanted to use tools. Ask it in the conversation.".to_owned(), reply.usage)
                 }
@@ -114,8 +117,10 @@ mod tests {
         assert_eq!(done.len(), 3);
         assert_eq!(done[..2], [user("hi"), says(Vec::new())]);
         assert!(matches!(&done[2], Message::User { text, .. } if text.ends_with("\nwhy?")));
-        // A call that runs is left out, and what stood before it is asked about.
-        let done = with_question(vec![user("hi"), says(vec![ToolCall::default()])], "why?");
-        assert!(matches!(done.as_slice(), [Message::User { text, .. }] if text.starts_with("hi\n\n[A question")));
+        // Behind the results of calls, whether they are there yet or not.
+        let result = Message::Tool { call_id: "c".into(), name: "t".into(), content: "r".into(), failed: false };
+        let done = with_question(vec![user("hi"), says(vec![ToolCall::default()]), result], "why?");
+        assert_eq!(done.len(), 4);
+        assert!(matches!(done.last(), Some(Message::User { text, .. }) if text.starts_with("[A question")));
     }
 }
