@@ -3,29 +3,38 @@
 //! A child ends before its parent: when the call that waits for it is stopped, when the parent's turn is, and when the
 //! parent is closed.
 
+mod asking;
 mod drive;
 mod kin;
 mod outcome;
+pub mod owed;
+mod processes;
 mod task;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod tree;
 
+pub use asking::Asking;
 pub use kin::Relatives;
+pub use ties::Ties;
 
 use super::budget::purse::Purse;
 use super::handle::{AgentHandle, AgentRequest};
 use super::spec::{SessionLimits, SessionSpec};
+use super::wait_clock::WaitClock;
 use super::worktree::Worktrees;
 use crate::config::DelegationConfig;
+use crate::exec::Exec;
 use crate::lock::lock;
-use crate::protocol::{AgentCommand, AgentEvent, ChildRow, ChildState, Mode, SessionId, Usage};
-use crate::tools::children::{Batch, ChildResult, Children};
+use crate::protocol::{AgentCommand, AgentEvent, ChildRow, Mode, SessionId, Usage};
+use crate::tools::children::{Batch, ChildResult};
 use crate::tools::gate::Gate;
-use futures::future::BoxFuture;
+use owed::Owed;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -76,24 +85,40 @@ pub struct Now {
     pub worktrees: Option<Worktrees>,
 }
 
+/// Who has children, and what they get of it.
+pub struct Parent {
+    pub id: SessionId,
+    /// It is a child as well.
+    pub child: Option<ChildOf>,
+    pub opener: Arc<dyn Opener>,
+    pub handle: Arc<AgentHandle>,
+    pub gate: Arc<Gate>,
+    pub purse: Purse,
+    pub exec: Exec,
+}
+
 /// The children of one session.
 pub struct Family {
-    parent: SessionId,
+    parent: Parent,
     /// 0: the session of a person.
     depth: u32,
-    opener: Arc<dyn Opener>,
-    handle: Arc<AgentHandle>,
-    gate: Arc<Gate>,
-    purse: Purse,
     now: Mutex<Now>,
     slots: Mutex<(usize, Arc<Semaphore>)>,
     kin: Mutex<Vec<Kin>>,
+    /// The highest number that a child of an earlier run of the program had.
+    before: AtomicU64,
     /// What those used that are no longer remembered.
     forgotten: Mutex<Usage>,
     /// How often a row changed.
     changed: watch::Sender<u64>,
     /// The parent is stopped or closed: whatever works ends.
     over: Mutex<CancellationToken>,
+    /// A person sends the batches that calls wait for to the background.
+    moved: Mutex<CancellationToken>,
+    /// What the conversation of the parent does not hold yet.
+    owed: Mutex<Vec<Owed>>,
+    /// The parent was asked to write that down, and has not yet.
+    unkept: AtomicBool,
 }
 
 /// One child.
@@ -103,31 +128,30 @@ struct Kin {
     row: ChildRow,
     stop: CancellationToken,
     result: Option<ChildResult>,
+    /// How long its questions have been open.
+    waits: Arc<WaitClock>,
+    /// Calls that wait for its end; they tell its result.
+    awaited: usize,
+    /// The parent's model was told its result.
+    told: bool,
 }
 
 impl Family {
-    /// Of a session that works at this depth.
-    pub fn new(
-        parent: SessionId,
-        depth: u32,
-        opener: Arc<dyn Opener>,
-        handle: Arc<AgentHandle>,
-        gate: Arc<Gate>,
-        purse: Purse,
-    ) -> Self {
+    /// Of this session.
+    pub fn new(parent: Parent) -> Self {
         Self {
+            depth: parent.child.as_ref().map_or(0, |child| child.family.depth()),
             parent,
-            depth,
-            opener,
-            handle,
-            gate,
-            purse,
             now: Mutex::default(),
             slots: Mutex::new((0, Arc::new(Semaphore::new(0)))),
             kin: Mutex::default(),
+            before: AtomicU64::new(0),
             forgotten: Mutex::default(),
             changed: watch::channel(0).0,
             over: Mutex::default(),
+            moved: Mutex::default(),
+            owed: Mutex::default(),
+            unkept: AtomicBool::new(false),
         }
     }
 
@@ -136,9 +160,15 @@ impl Family {
         self.depth + 1
     }
 
-    /// What the parent answers with, spends and has allowed.
-    pub fn parts(&self) -> (&AgentHandle, &Gate, &Purse) {
-        (&self.handle, &self.gate, &self.purse)
+    /// Whose it is.
+    pub fn parent(&self) -> &Parent {
+        &self.parent
+    }
+
+    /// A resumed session: its conversation speaks of children with these names, which no other one gets.
+    pub fn knows<'a>(&self, names: impl Iterator<Item = &'a str>) {
+        let numbers = names.filter_map(|name| name.rsplit([' ', '.']).next()?.parse().ok());
+        self.before.store(numbers.max().unwrap_or(0), Ordering::Relaxed);
     }
 
     /// What the children used counts as the parent's.
@@ -164,19 +194,23 @@ impl Family {
     pub fn set_mode(&self, mode: Mode) {
         lock(&self.now).mode = mode;
         for id in self.working() {
-            self.opener.order(&id, AgentCommand::SetMode(mode));
+            self.parent.opener.order(&id, AgentCommand::SetMode(mode));
         }
-    }
-
-    /// A question of a child is open, or answered.
-    pub fn asks(&self, name: &str, open: bool) {
-        let Some((number, _)) = self.find(name, true) else { return };
-        self.change(number, |row| row.state = if open { ChildState::Asks } else { ChildState::Working });
     }
 
     fn working(&self) -> Vec<SessionId> {
         let kin = lock(&self.kin);
         kin.iter().filter(|child| !child.row.state.is_over()).filter_map(|child| child.row.session.clone()).collect()
+    }
+
+    /// Calls that wait for children wait no longer: the children go on, and tell their end by a message. Whether there is
+    /// such a call.
+    pub fn to_background(&self) -> bool {
+        let waits = lock(&self.owed).iter().any(|owed| !owed.background);
+        if waits {
+            std::mem::take(&mut *lock(&self.moved)).cancel();
+        }
+        waits
     }
 
     /// Ends all children; those that begin later work.
@@ -209,7 +243,7 @@ impl Family {
             AgentEvent::Children { call_id, rows }
         };
         self.changed.send_modify(|count| *count += 1);
-        self.handle.tell(AgentRequest::Event(Box::new(shown)));
+        self.parent.handle.tell(AgentRequest::Event(Box::new(shown)));
     }
 
     /// Those with this name or id; the newest first.
@@ -236,18 +270,26 @@ impl Family {
     /// Adds the children of a batch; their numbers.
     fn add(&self, batch: &Batch) -> Vec<u64> {
         let mut kin = lock(&self.kin);
-        let first = kin.last().map_or(1, |child| child.number + 1);
+        let first = kin.last().map_or(self.before.load(Ordering::Relaxed), |child| child.number) + 1;
         let model = lock(&self.now).clone();
         for (at, task) in batch.tasks.iter().enumerate() {
             let number = first + at as u64;
             let row = ChildRow {
-                name: format!("child {number}"),
+                name: self.name(number),
                 goal: task.goal.clone(),
                 model: model.model.clone().unwrap_or_default(),
                 ..ChildRow::default()
             };
-            let (call_id, stop) = (batch.call_id.clone(), CancellationToken::new());
-            kin.push(Kin { number, call_id, row, stop, result: None });
+            kin.push(Kin {
+                number,
+                call_id: batch.call_id.clone(),
+                row,
+                stop: CancellationToken::new(),
+                result: None,
+                waits: Arc::default(),
+                awaited: 0,
+                told: false,
+            });
         }
         let mut left = kin.len().saturating_sub(REMEMBERED);
         let mut forgotten = lock(&self.forgotten);
@@ -260,6 +302,14 @@ impl Family {
             !goes
         });
         (first..first + batch.tasks.len() as u64).collect()
+    }
+
+    /// What the questions of its child say: `child 2`, and `child 2.1` of that one's own.
+    fn name(&self, number: u64) -> String {
+        match &self.parent.child {
+            Some(child) => format!("{}.{number}", child.name),
+            None => format!("child {number}"),
+        }
     }
 
     fn stop_of(&self, number: u64) -> CancellationToken {
@@ -288,93 +338,4 @@ fn plus(sum: &mut Usage, more: &Usage) {
         (Some(a), Some(b)) => Some(a + b),
         (a, b) => a.or(b),
     };
-}
-
-/// The family as the tools see it.
-pub struct Ties(pub Arc<Family>);
-
-impl Children for Ties {
-    fn limits(&self) -> (usize, u32) {
-        let now = lock(&self.0.now);
-        (now.config.max_concurrent_children, now.config.max_spawn_depth.saturating_sub(self.0.depth))
-    }
-
-    fn run(&self, batch: Batch) -> BoxFuture<'static, Result<Vec<ChildResult>, String>> {
-        let family = Arc::clone(&self.0);
-        Box::pin(async move {
-            let now = lock(&family.now).clone();
-            if family.depth >= now.config.max_spawn_depth {
-                let (depth, most) = (family.depth, now.config.max_spawn_depth);
-                return Err(format!("no deeper children: this is level {depth} of {most}; do the work yourself"));
-            }
-            for task in &batch.tasks {
-                task::check(task, &now.toolsets)?;
-            }
-            let numbers = family.add(&batch);
-            let over = lock(&family.over).clone();
-            // Where nobody waits for messages the call waits.
-            if batch.background && family.handle.has_person() {
-                let (of_all, family) = (numbers.clone(), Arc::clone(&family));
-                let begun = family.results(&numbers);
-                let batch = Batch { cancel: CancellationToken::new(), ..batch };
-                tokio::spawn(async move {
-                    drive::all(&family, &batch, &of_all, &over).await;
-                    let (text, gist) = outcome::message(&family.results(&of_all));
-                    family.handle.tell_surely(AgentRequest::Heard { text, gist }).await;
-                });
-                return Ok(begun);
-            }
-            drive::all(&family, &batch, &numbers, &over).await;
-            Ok(family.results(&numbers))
-        })
-    }
-
-    fn list(&self) -> Vec<ChildRow> {
-        lock(&self.0.kin).iter().map(|child| child.row.clone()).collect()
-    }
-
-    fn send(&self, child: &str, text: String) -> Result<SessionId, String> {
-        let (_, id) = self.0.working_child(child)?;
-        self.0.opener.order(&id, AgentCommand::Steer { text, images: Vec::new() });
-        Ok(id)
-    }
-
-    fn stop(&self, child: &str) -> Result<SessionId, String> {
-        let (number, id) = self.0.working_child(child)?;
-        self.0.stop_of(number).cancel();
-        Ok(id)
-    }
-
-    fn wait(
-        &self,
-        children: Vec<String>,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'static, Result<Vec<ChildResult>, String>> {
-        let family = Arc::clone(&self.0);
-        Box::pin(async move {
-            let mut numbers = Vec::new();
-            for child in &children {
-                match family.find(child, false) {
-                    Some((number, _)) => numbers.push(number),
-                    None => return Err(format!("there is no child {child}; list shows them")),
-                }
-            }
-            if children.is_empty() {
-                let kin = lock(&family.kin);
-                numbers.extend(kin.iter().filter(|child| !child.row.state.is_over()).map(|child| child.number));
-            }
-            let mut changes = family.changed.subscribe();
-            let works = |family: &Family| {
-                let kin = lock(&family.kin);
-                kin.iter().any(|child| numbers.contains(&child.number) && child.result.is_none())
-            };
-            while works(&family) {
-                tokio::select! {
-                    () = cancel.cancelled() => return Err("stopped".into()),
-                    changed = changes.changed() => if changed.is_err() { break },
-                }
-            }
-            Ok(family.results(&numbers))
-        })
-    }
 }

@@ -1,13 +1,26 @@
 //! The guard against loops: the same calls with the same results, again and again.
 
 use sha2::{Digest, Sha256};
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Longest round of calls that counts as one: A, B, C, D, A, B, C, D.
 const MAX_PERIOD: usize = 4;
 
 /// A call with its result, as one number.
 type Print = [u8; 32];
+
+fn print(parts: &[&str]) -> Print {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+fn print_of(name: &str, args: &str) -> Print {
+    print(&[name, args])
+}
 
 /// A round of calls that came again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +29,15 @@ pub struct Round {
     pub names: Vec<String>,
     /// Times it came in a row.
     pub times: u32,
+}
+
+/// Work that does not get on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standstill {
+    /// The same calls with the same results, again and again.
+    Round(Round),
+    /// So many steps in a row brought nothing new: each of their calls had been made before, with the same result.
+    NoNews(u32),
 }
 
 /// Remembers the last calls, and for every length of a round how long it has been going on.
@@ -27,17 +49,26 @@ pub struct LoopGuard {
     last: VecDeque<(Print, String)>,
     /// Calls in a row that are equal to the one `index + 1` before.
     same: [u32; MAX_PERIOD],
+    /// All calls so far.
+    seen: HashSet<Print>,
+    /// The newest of each call, by its name and arguments.
+    results: HashMap<Print, Print>,
+    /// Steps in a row in which every call had been seen before.
+    stale: u32,
 }
 
 impl LoopGuard {
     /// Takes a finished call, the `place`-th of its step.
     pub fn saw(&mut self, place: usize, name: &str, args: &str, result: &str) {
-        let mut hash = Sha256::new();
-        for part in [name, args, result] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        self.step.push((place, Some((hash.finalize().into(), name.to_owned()))));
+        let print = print(&[name, args, result]);
+        self.results.insert(print_of(name, args), print);
+        self.step.push((place, Some((print, name.to_owned()))));
+    }
+
+    /// As [`LoopGuard::saw`], of a call whose result says that it is still what the same call gave before.
+    pub fn saw_again(&mut self, place: usize, name: &str, args: &str) {
+        let print = *self.results.entry(print_of(name, args)).or_insert_with(|| print(&[name, args, ""]));
+        self.step.push((place, Some((print, name.to_owned()))));
     }
 
     /// As [`LoopGuard::saw`], of a call that is repeated by design: no loop, and the end of one.
@@ -49,10 +80,17 @@ impl LoopGuard {
     pub fn step_ended(&mut self) {
         let mut step = std::mem::take(&mut self.step);
         step.sort_by_key(|(place, _)| *place);
+        let mut all_known = !step.is_empty();
+        for (_, call) in &step {
+            // What is repeated by design waits for news.
+            all_known &= call.as_ref().is_some_and(|(print, _)| self.seen.contains(print));
+        }
+        self.stale = if all_known { self.stale + 1 } else { 0 };
+        self.seen.extend(step.iter().filter_map(|(_, call)| call.as_ref().map(|(print, _)| *print)));
         for (_, call) in step {
             match call {
                 Some(call) => self.count(call),
-                None => self.reset(),
+                None => self.break_round(),
             }
         }
     }
@@ -79,9 +117,21 @@ impl LoopGuard {
         })
     }
 
-    /// Starts to count anew.
+    /// What keeps the work from getting on: a round, or `stale` steps in a row without anything new.
+    pub fn standstill(&self, repeats: u32, stale: Option<u32>) -> Option<Standstill> {
+        let round = self.repeated(repeats).map(Standstill::Round);
+        round.or_else(|| stale.filter(|most| self.stale >= *most).map(|_| Standstill::NoNews(self.stale)))
+    }
+
+    /// Starts to count anew. What was seen stays known.
     pub fn reset(&mut self) {
-        *self = Self::default();
+        self.break_round();
+        self.stale = 0;
+    }
+
+    fn break_round(&mut self) {
+        self.last.clear();
+        self.same = Default::default();
     }
 }
 
@@ -96,6 +146,7 @@ mod tests {
             let (name, result) = call.split_once(':').unwrap_or((call, ""));
             match name {
                 "watch" => guard.saw_other(0),
+                name if result == "same" => guard.saw_again(0, name, "{}"),
                 name => guard.saw(0, name, "{}", result),
             }
             guard.step_ended();
@@ -122,6 +173,9 @@ mod tests {
             // a state that is polled: what comes back differs
             ("a:1 b a:2 b a:3 b a:4 b", None),
             ("a:1 a:2 a:1 a:3 a:1 a:4", None),
+            // what says that it is still the same is the same
+            ("a:1 a:same a:same a:same", Some(("a", 4))),
+            ("a:1 a:same b a:2 a:same", None),
             // watching is no loop, and ends one
             ("watch watch watch watch watch", None),
             ("a a a watch a", None),
@@ -132,6 +186,33 @@ mod tests {
                 expected.map(|(names, times)| Round { names: names.split(' ').map(str::to_owned).collect(), times });
             assert_eq!(after(calls).repeated(4), expected, "{calls}");
         }
+    }
+
+    #[test]
+    fn steps_without_anything_new_are_counted() {
+        let table: &[(&str, Option<u32>)] = &[
+            ("a b c", None),
+            // no round of four, and nothing new either
+            ("a b c d e a b", None),
+            ("a b c d e a b c", Some(3)),
+            ("a b c d e a b f c", None),
+            ("a b c d e a b:other c", None),
+            ("a b c d e a watch b c", None),
+        ];
+        for (calls, expected) in table {
+            let expected = expected.map(Standstill::NoNews);
+            assert_eq!(after(calls).standstill(9, Some(3)), expected, "{calls}");
+            assert_eq!(after(calls).standstill(9, None), None, "{calls}");
+        }
+        let mut guard = after("a b c d e a b c");
+        guard.reset();
+        assert_eq!(guard.standstill(9, Some(3)), None, "counted anew");
+        // One known call among new ones is no standstill.
+        for place in [0, 1] {
+            guard.saw(place, ["a", "z"][place], "{}", "");
+        }
+        guard.step_ended();
+        assert_eq!(guard.stale, 0);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use super::auto_approver::AutoApprover;
 use super::budget::Stop;
-use super::children::{Family, Ties};
+use super::children::{Asking, ChildOf, Family, Ties};
 use super::models::Models;
 use super::policy_snapshot::PolicySnapshot;
-use super::wait_clock::WaitClock;
+use super::wait_clock::{WaitClock, WaitGuard};
 use crate::llm::Provider;
 use crate::lock::lock;
 use crate::policy::unreviewed::Stricter;
@@ -32,6 +32,8 @@ pub enum AgentRequest {
     Close(ApprovalId, Decision),
     /// Show this question; the answer goes back.
     Question(Question, oneshot::Sender<String>),
+    /// Nobody waits for the answer to this question any more.
+    Unasked(QuestionId),
     /// A fact for whoever watches. Of some the runner keeps something with the session before they go out.
     Event(Box<AgentEvent>),
     /// The conversation goes back to an earlier item, and goes on from there.
@@ -42,6 +44,8 @@ pub enum AgentRequest {
     SetMode(Mode, oneshot::Sender<()>),
     /// The program tells the model something by itself, and people its gist.
     Heard { text: String, gist: String },
+    /// What children did that the conversation does not hold yet changed.
+    Owed,
     /// The gate has other grants.
     GrantsChanged,
     /// The gate knows something else of untrusted text.
@@ -66,6 +70,8 @@ pub struct AgentHandle {
     inbox: mpsc::Sender<AgentRequest>,
     /// Who runs children of the session; not kept alive by it.
     children: OnceLock<Weak<Family>>,
+    /// Whose child the session is.
+    child: Option<ChildOf>,
     plan: Mutex<Vec<Todo>>,
     /// The session, who works in it for the questions of this handle, and the newest words of the model or the person.
     origin: Mutex<ApprovalOrigin>,
@@ -92,6 +98,7 @@ impl AgentHandle {
             inbox: requests.clone(),
             requests,
             children: OnceLock::new(),
+            child: None,
             plan: Mutex::default(),
             origin: Mutex::default(),
             numbers: Arc::new(AtomicU64::new(1)),
@@ -113,10 +120,10 @@ impl AgentHandle {
     /// Asks whoever answers for the session, or for the one whose child it is, whether the budget is raised. `false`: nobody
     /// does.
     pub fn ask_to_raise(&self, stop: Stop) -> BoxFuture<'static, bool> {
-        let (inbox, wait_clock) = (self.inbox.clone(), Arc::clone(&self.wait_clock));
-        let interactive = self.interactive;
+        let (inbox, interactive) = (self.inbox.clone(), self.interactive);
+        let waits = interactive.then(|| self.waits());
         Box::pin(async move {
-            let _waiting = wait_clock.wait();
+            let _waits = waits;
             let (answer, heard) = oneshot::channel();
             interactive && inbox.send(AgentRequest::Broke(stop, answer)).await.is_ok() && heard.await.unwrap_or(false)
         })
@@ -169,6 +176,7 @@ impl AgentHandle {
             requests: self.requests.clone(),
             inbox: self.inbox.clone(),
             children: OnceLock::new(),
+            child: self.child.clone(),
             plan: Mutex::default(),
             origin: Mutex::new(origin),
             numbers: Arc::clone(&self.numbers),
@@ -183,14 +191,21 @@ impl AgentHandle {
     }
 
     /// The handle of a child: its questions reach the inbox of its parent and say whose they are; all else is its own.
-    pub fn asking_through(self, parent: &Self, by: Speaker) -> Self {
+    pub fn asking_through(self, child: &ChildOf) -> Self {
+        let (parent, by) = (&child.family.parent().handle, Speaker::Agent(child.name.clone()));
         Self {
             inbox: parent.inbox.clone(),
-            origin: Mutex::new(ApprovalOrigin { by, saying: String::new(), ..Asker::origin(parent) }),
+            child: Some(child.clone()),
+            origin: Mutex::new(ApprovalOrigin { by, saying: String::new(), ..Asker::origin(&**parent) }),
             numbers: Arc::clone(&parent.numbers),
             interactive: parent.interactive,
             ..self
         }
+    }
+
+    /// A question opens: whoever waits for it has its time stand still until this is dropped.
+    fn waits(&self) -> (WaitGuard, Option<Asking>) {
+        (self.wait_clock.wait(), self.child.as_ref().and_then(ChildOf::asks))
     }
 
     /// Who runs children of the session.
@@ -296,35 +311,41 @@ impl AgentPort for AgentHandle {
             });
         }
         question.id = QuestionId(self.number());
-        let (requests, wait_clock) = (self.inbox.clone(), Arc::clone(&self.wait_clock));
+        let (requests, waits, id) = (self.inbox.clone(), self.waits(), question.id);
         Box::pin(async move {
-            let _waiting = wait_clock.wait();
+            let _waits = waits;
             let (answer, heard) = oneshot::channel();
             let gone = || "the question was closed before it was answered".to_owned();
-            requests.send(AgentRequest::Question(question, answer)).await.map_err(|_| gone())?;
-            heard.await.map_err(|_| gone())
+            let mut open = OpenQuestion { requests: requests.clone(), void: Some(AgentRequest::Unasked(id)) };
+            let sent = requests.send(AgentRequest::Question(question, answer)).await;
+            let answered = match sent {
+                Ok(()) => heard.await.map_err(|_| gone()),
+                Err(_) => Err(gone()),
+            };
+            open.void = None;
+            answered
         })
     }
 }
 
 /// A question that waits. Whoever asked may be stopped, or be gone without a word: it goes with them.
-struct OpenApproval {
+struct OpenQuestion {
     requests: mpsc::Sender<AgentRequest>,
-    id: ApprovalId,
-    open: bool,
+    /// What says that nobody waits any more; `None`: it was answered.
+    void: Option<AgentRequest>,
 }
 
-impl Drop for OpenApproval {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        if self.open {
-            close(&self.requests, self.id, Decision::Interrupted);
+        if let Some(void) = self.void.take() {
+            surely(&self.requests, void);
         }
     }
 }
 
 /// It must arrive: a question that nobody waits for would stay on the screen. The first word counts.
-fn close(requests: &mpsc::Sender<AgentRequest>, id: ApprovalId, how: Decision) {
-    if let Err(TrySendError::Full(request)) = requests.try_send(AgentRequest::Close(id, how))
+fn surely(requests: &mpsc::Sender<AgentRequest>, request: AgentRequest) {
+    if let Err(TrySendError::Full(request)) = requests.try_send(request)
         && let Ok(here) = tokio::runtime::Handle::try_current()
     {
         let requests = requests.clone();
@@ -337,11 +358,12 @@ impl Asker for AgentHandle {
         if !self.interactive {
             return Box::pin(async { Decision::NoOne });
         }
-        let (requests, id, wait_clock) = (self.inbox.clone(), approval.id, Arc::clone(&self.wait_clock));
+        let (requests, id, waits) = (self.inbox.clone(), approval.id, self.waits());
         Box::pin(async move {
-            let _waiting = wait_clock.wait();
+            let _waits = waits;
             let (answer, heard) = oneshot::channel();
-            let mut open = OpenApproval { requests: requests.clone(), id, open: true };
+            let void = Some(AgentRequest::Close(id, Decision::Interrupted));
+            let mut open = OpenQuestion { requests: requests.clone(), void };
             let request = AgentRequest::Ask(Box::new(approval), answer);
             let asked = async {
                 match requests.send(request).await {
@@ -353,7 +375,7 @@ impl Asker for AgentHandle {
                 biased;
                 () = cancel.cancelled() => Decision::Interrupted,
                 decision = asked => {
-                    open.open = false;
+                    open.void = None;
                     decision
                 }
             }
@@ -381,7 +403,7 @@ impl Asker for AgentHandle {
     }
 
     fn close(&self, id: ApprovalId, how: Decision) {
-        close(&self.inbox, id, how);
+        surely(&self.inbox, AgentRequest::Close(id, how));
     }
 
     fn origin(&self) -> ApprovalOrigin {

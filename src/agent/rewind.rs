@@ -24,6 +24,8 @@ const FILES: usize = 64;
 /// Lines of a file's diff in a preview, and columns of each.
 const DIFF: usize = 16;
 const COLUMNS: usize = 200;
+/// Children whose commands it names.
+const CHILDREN: usize = 20;
 /// Commands that the preview names for one prompt.
 const COMMANDS: usize = 8;
 
@@ -62,6 +64,12 @@ pub async fn preview(
     }
     let turn = since.items.first().map_or(0, |first| first.turn);
     let mut preview = said(&since, tools, &store.commands(session, turn).await?);
+    for child in since.children.iter().take(CHILDREN) {
+        // One that was deleted has nothing to tell.
+        let Ok(items) = store.all_items(child).await else { continue };
+        let of_child = said(&Since { items, ..Since::default() }, tools, &store.commands(child, 0).await?);
+        preview.commands.extend(of_child.commands);
+    }
     let (blobs, cwd, ground) = (blobs.clone(), ground.1.to_owned(), ground.0.clone());
     let files = tokio::task::spawn_blocking(move || files(&since, &blobs, &cwd, &ground)).await;
     // A task that was ended with the program is missed by nobody.
@@ -381,7 +389,7 @@ mod tests {
             item(10, asked("terminal", "rm -rf build")),
             item(11, Body::Note { kind: crate::protocol::NoteKind::TurnEnd, text: "1 step".into() }),
         ];
-        let preview = said(&Since { items, changes: vec![] }, &Registry::builtin(), &[]);
+        let preview = said(&Since { items, ..Since::default() }, &Registry::builtin(), &[]);
         let commands: Vec<(&str, Vec<&str>)> = preview
             .commands
             .iter()

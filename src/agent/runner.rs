@@ -14,6 +14,7 @@ mod context_view;
 mod family;
 mod forgotten;
 mod goal;
+mod guard;
 mod hooks;
 mod outside;
 mod place;
@@ -37,7 +38,7 @@ use super::outbox::Outbox;
 use super::policy_snapshot::PolicySnapshot;
 use super::spec::{Opens, SessionSpec, Surface};
 use super::stream_redactor::StreamRedactors;
-use super::turn::{Input, Limits, Said, Turn};
+use super::turn::{Input, Said, Turn};
 use crate::checkpoints::Checkpoints;
 use crate::config::load::{Loaded, Sources};
 use crate::config::paths::Paths;
@@ -194,6 +195,8 @@ pub struct Runner {
     questions: HashMap<QuestionId, oneshot::Sender<String>>,
     /// The loop guard's own question.
     guard_question: Option<QuestionId>,
+    /// The same of a child: it stands in the inbox of its root.
+    guard_asks: Option<tokio_util::task::AbortOnDropHandle<()>>,
     notices: mpsc::Receiver<Notice>,
     /// What servers on this machine told of their models, by choice.
     answers: Channel<ModelAnswer>,
@@ -251,9 +254,6 @@ pub struct Runner {
     budget_sign: Option<crate::protocol::BudgetSign>,
 }
 
-/// Identical calls with identical results in a row before a person is asked (Python Hermes warns from two on).
-const REPEATS: u32 = 4;
-
 /// The rules of a configuration, for work on a kind of backend (`local`, `ssh`) that a person asked for on a surface:
 /// lines of permission files, and the entries of `config.yaml` as such lines.
 pub fn rules(loaded: &Loaded, backend: &str, surface: &Surface) -> crate::policy::rule::Rules {
@@ -271,16 +271,6 @@ pub fn rules(loaded: &Loaded, backend: &str, surface: &Surface) -> crate::policy
             ..Default::default()
         },
         ..crate::policy::rule::Rules::default()
-    }
-}
-
-fn limits(config: &crate::config::Config, max_turns: Option<u32>, fallbacks: usize) -> Limits {
-    Limits {
-        steps: max_turns.unwrap_or(config.agent.max_turns).max(1),
-        retries: config.agent.api_max_retries,
-        fallbacks,
-        repeats: REPEATS,
-        one_call: false,
     }
 }
 
@@ -336,7 +326,7 @@ impl Runner {
         let family = family::of_parent(&deps, &spec, &id, &handle, &gate, &purse);
         deps.models = deps.models.within(purse.clone());
         handle.calls_models(&deps.models);
-        let turn = Turn::new(limits(&deps.loaded.config, spec.limits.steps, deps.models.fallbacks()));
+        let turn = Turn::new(guard::limits(&deps.loaded.config, &spec, deps.models.fallbacks()));
         Self {
             notices: deps.exec.notices_of(&id.0),
             plugin_notices: deps.extensions.listen(&id.0),
@@ -367,6 +357,7 @@ impl Runner {
             approvals: HashMap::new(),
             questions: HashMap::new(),
             guard_question: None,
+            guard_asks: None,
             answers: Channel::new(4),
             asking: None,
             trouble: None,
@@ -388,11 +379,6 @@ impl Runner {
             broke: Default::default(),
             budget_sign: None,
         }
-    }
-
-    fn limits(&self) -> Limits {
-        let bounds = limits(&self.deps.loaded.config, self.spec.limits.steps, self.deps.models.fallbacks());
-        Limits { one_call: self.is_small(), ..bounds }
     }
 
     async fn run(mut self) {
@@ -485,6 +471,11 @@ impl Runner {
     async fn command(&mut self, command: AgentCommand) {
         match command {
             AgentCommand::Submit { text, images } => self.submit(Said::person(text, images)).await,
+            AgentCommand::Told(text) => self.told(text).await,
+            // A person who speaks to a child that repeats itself has answered.
+            AgentCommand::Steer { text, .. } if self.guard_asks.is_some() => {
+                self.guard_answered(text, String::new()).await;
+            }
             AgentCommand::Steer { text, images } if self.turn.is_running() => {
                 self.gate.heard_anew();
                 self.gate.person_said(&text);
@@ -521,6 +512,7 @@ impl Runner {
             AgentCommand::LookAtPolicy => self.look_at_policy().await,
             AgentCommand::ByTheWay(question) => self.by_the_way(question).await,
             AgentCommand::Show => self.show().await,
+            AgentCommand::ToBackground => self.children_to_background().await,
             AgentCommand::Goal(order) => Box::pin(self.goal_order(order)).await,
             AgentCommand::LookAgain => self.gate.stir(),
             AgentCommand::Writing(id, writing) => self.gate.writes(id, writing),

@@ -86,8 +86,10 @@ pub struct SessionLimits {
     pub tokens: Option<u64>,
     /// US dollars, where the price of the model is known.
     pub cost: Option<f64>,
-    /// From its opening on.
+    /// From its opening on, without the time in which it waits for a person.
     pub time: Option<Duration>,
+    /// Tokens of all replies.
+    pub output: Option<u64>,
 }
 
 impl SessionLimits {
@@ -95,6 +97,9 @@ impl SessionLimits {
     pub fn reached(&self, used: &Usage, since: Duration) -> Option<String> {
         if let Some(tokens) = self.tokens.filter(|most| used.input + used.output >= *most) {
             return Some(format!("reached the limit of {tokens} tokens (--max-tokens)"));
+        }
+        if let Some(tokens) = self.output.filter(|most| used.output >= *most) {
+            return Some(format!("reached the limit of {tokens} output tokens"));
         }
         if let Some(most) = self.cost {
             match used.cost {
@@ -123,6 +128,8 @@ mod tests {
             (none, None),
             (SessionLimits { tokens: Some(1_001), ..none }, None),
             (SessionLimits { tokens: Some(1_000), ..none }, Some("reached the limit of 1000 tokens (--max-tokens)")),
+            (SessionLimits { output: Some(101), ..none }, None),
+            (SessionLimits { output: Some(100), ..none }, Some("reached the limit of 100 output tokens")),
             (SessionLimits { cost: Some(0.5), ..none }, Some("reached the limit of $0.5 (--max-cost)")),
             (
                 SessionLimits { cost: Some(0.6), time: Some(second), ..none },

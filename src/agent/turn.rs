@@ -12,6 +12,7 @@ pub use facts::{Action, Input, Limits, Said};
 
 use super::guard::LoopGuard;
 use crate::protocol::{AssistantBody, Body, NoteKind, StopReason, ToolBody, ToolCall, TurnEnd};
+use crate::tools::builtin::read_file;
 use bodies::{user, with_context};
 use std::collections::VecDeque;
 
@@ -58,6 +59,8 @@ pub struct Turn {
     closing: bool,
     /// What of the session is used up, in words: no call is made any more.
     spent: Option<String>,
+    /// Why it was stopped, where there is more to say than that.
+    given_up: Option<String>,
     guard: LoopGuard,
 }
 
@@ -81,6 +84,7 @@ impl Turn {
             own: false,
             closing: false,
             spent: None,
+            given_up: None,
             guard: LoopGuard::default(),
         }
     }
@@ -130,9 +134,14 @@ impl Turn {
             Input::WaitEnded if self.state == State::Waiting => self.call(),
             Input::WaitGivenUp if self.state == State::Waiting => self.finish(TurnEnd::Stopped),
             Input::Trimmed(done) if self.state == State::Trimming => self.trimmed(done),
-            Input::GuardAnswered { go_on } if self.state == State::Guarding => {
+            Input::GoOn if self.state == State::Guarding && !self.stopping => {
                 self.guard.reset();
-                if go_on && !self.stopping { self.next_step() } else { self.finish(TurnEnd::Stopped) }
+                self.next_step()
+            }
+            Input::GoOn if self.state == State::Guarding => self.finish(TurnEnd::Stopped),
+            Input::GivenUp(why) if self.state == State::Guarding => {
+                self.given_up = why;
+                self.finish(TurnEnd::Stopped)
             }
             Input::ToolFinished { body, repeats } => self.tool_finished(body, repeats),
             Input::Steered(said) => self.steered(said),
@@ -143,7 +152,8 @@ impl Turn {
             | Input::WaitEnded
             | Input::WaitGivenUp
             | Input::Trimmed(_)
-            | Input::GuardAnswered { .. } => Vec::new(),
+            | Input::GoOn
+            | Input::GivenUp(_) => Vec::new(),
         }
     }
 
@@ -213,6 +223,8 @@ impl Turn {
         let args = calls.get(place).map(|c| c.args.as_str()).unwrap_or_default();
         if repeats {
             self.guard.saw_other(place);
+        } else if body.name == read_file::NAME && read_file::is_known(&body.content) {
+            self.guard.saw_again(place, &body.name, args);
         } else {
             self.guard.saw(place, &body.name, args, &body.content);
         }
@@ -226,9 +238,9 @@ impl Turn {
             actions.extend(self.finish(TurnEnd::Stopped));
         } else if self.own {
             actions.extend(self.finish(TurnEnd::Completed));
-        } else if let Some(round) = self.guard.repeated(self.limits.repeats) {
+        } else if let Some(standstill) = self.guard.standstill(self.limits.repeats, self.limits.stale) {
             self.state = State::Guarding;
-            actions.push(Action::AskGuard(round));
+            actions.push(Action::AskGuard(standstill));
         } else {
             actions.extend(self.next_step());
         }
@@ -261,7 +273,8 @@ impl Turn {
         // A steer that came too late is not lost: the runner starts a turn with it.
         let mut actions: Vec<Action> = match &end {
             TurnEnd::Stopped => {
-                vec![Action::Append(Body::Note { kind: NoteKind::Interrupted, text: "stopped".into() })]
+                let text = self.given_up.take().unwrap_or_else(|| "stopped".into());
+                vec![Action::Append(Body::Note { kind: NoteKind::Interrupted, text })]
             }
             TurnEnd::Provider(text) | TurnEnd::Error(text) => {
                 vec![Action::Append(Body::Note { kind: NoteKind::Error, text: text.clone() })]

@@ -32,6 +32,11 @@ impl WaitClock {
         self.total_at(Instant::now())
     }
 
+    /// Whether a question is open.
+    pub fn is_open(&self) -> bool {
+        lock(&self.0).open > 0
+    }
+
     fn opened(&self, now: Instant) {
         let mut state = lock(&self.0);
         state.open += 1;

@@ -228,7 +228,7 @@ actions! {
     Copy "copy-answer" Reading "Copy the last answer, or the n-th from the end" => "copy" [], "[n]";
     ReleaseMouse "release-mouse" Reading "Toggle mouse capture" => "mouse" ["scroll"], "";
     TakeOver "take-over" Commands "Take over the shown command; again to return";
-    BackgroundCommand "background-command" Commands "Send the running command to the background; with a prompt, start a session there" => "bg" ["background"], "[prompt]";
+    BackgroundCommand "background-command" Commands "Send the running command, or the children that a call waits for, to the background; with a prompt, start a session there" => "bg" ["background"], "[prompt]";
     KillProcess "kill-process" Commands "Kill the shown command, after confirming";
     ForgetProcess "forget-process" Commands "Remove an exited command from the list";
     Processes "processes" Commands "List processes" => "processes" ["tasks", "ps"], "";

@@ -118,6 +118,7 @@ pub fn spec(args: &ChatArgs, base: &Base, resume: Option<SessionId>) -> anyhow::
             tokens: args.max_tokens,
             cost: args.max_cost,
             time: args.max_time.map(std::time::Duration::from_secs),
+            output: None,
         },
         model: model_choice(args),
         mode: mode(args),

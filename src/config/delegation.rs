@@ -16,6 +16,8 @@ pub struct DelegationConfig {
     pub child_timeout_seconds: u64,
     /// Tokens of a child, input and output; 0: no limit.
     pub max_tokens: u64,
+    /// Tokens of a child's replies; 0: no limit.
+    pub max_output_tokens: u64,
     /// US dollars of a child; unset: no limit.
     pub max_cost: Option<f64>,
     /// Characters of a child's summary.
@@ -45,6 +47,7 @@ impl Default for DelegationConfig {
             max_iterations: 50,
             child_timeout_seconds: 0,
             max_tokens: 0,
+            max_output_tokens: 0,
             max_cost: None,
             max_summary_chars: 24_000,
             model: String::new(),

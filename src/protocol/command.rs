@@ -20,6 +20,8 @@ pub enum AgentCommand {
         text: String,
         images: Vec<Image>,
     },
+    /// Another agent says this, which works for the person and is none: begins a turn, or is read at the next step.
+    Told(String),
     /// Stops the turn; `force` does not wait for outcomes.
     Stop {
         force: bool,
@@ -41,6 +43,8 @@ pub enum AgentCommand {
     Rewind(RewindOrder),
     /// A question beside the turn: answered without tools, and forgotten.
     ByTheWay(String),
+    /// Calls that wait for children wait no longer; what comes of those is told by a message.
+    ToBackground,
     /// What the session works towards by itself.
     Goal(GoalOrder),
     /// Takes the last rewind back, while nothing was said since, or the undo of a command.

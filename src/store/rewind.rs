@@ -1,6 +1,8 @@
 //! Going back in a session: what tools changed, what is left out of the conversation, and what a redo puts back.
 //! Nothing is deleted here: a rewound item stays in its session, marked with the rewind that left it out.
 
+mod children;
+
 use super::db::Db;
 use super::error::StoreError;
 use super::items::{self, COLUMNS};
@@ -132,8 +134,10 @@ pub struct Prompt {
 pub struct Since {
     /// The prompt first.
     pub items: Vec<Item>,
-    /// Changes that are in effect, oldest first.
+    /// Changes that are in effect, also those of children that began since, oldest first.
     pub changes: Vec<FileChange>,
+    /// Those children, but for what they did in worktrees.
+    pub children: Vec<SessionId>,
 }
 
 fn path(row: &Row<'_>, column: usize) -> rusqlite::Result<PathBuf> {
@@ -185,6 +189,8 @@ fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
         .query_map([key], |row| row.get(0))?
         .collect::<rusqlite::Result<Vec<u32>>>()?;
     turns.sort_unstable();
+    let mut begun = children::began(conn, key)?;
+    begun.sort_unstable();
     let sql = format!(
         "SELECT {COLUMNS} FROM items WHERE session = ?1 AND role = 'user' AND rewound = 0 ORDER BY id DESC LIMIT ?2"
     );
@@ -194,7 +200,8 @@ fn prompts(conn: &Connection, key: i64) -> rusqlite::Result<Vec<Prompt>> {
     while let Some(row) = rows.next()? {
         let Some(item) = items::decode(row) else { continue };
         if matches!(item.body, Body::User { origin: Origin::Person, .. }) {
-            let files = turns.len() - turns.partition_point(|turn| *turn < item.turn);
+            let files = turns.len() - turns.partition_point(|turn| *turn < item.turn) + begun.len()
+                - begun.partition_point(|at| *at < item.at);
             found.push(Prompt { item, files: files as u64 });
         }
     }
@@ -280,6 +287,7 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<O
             None => return Ok(None),
         },
     };
+    let since = if wanted.command.is_none() { Some(children::said(tx, key, wanted.item)?) } else { None };
     let number = begin(tx, key, wanted)?;
     insert_files(tx, number, &wanted.files)?;
     let mut undo = tx.prepare_cached(
@@ -289,6 +297,9 @@ fn rewind(tx: &Transaction<'_>, key: i64, wanted: &Rewind) -> rusqlite::Result<O
     for moved in &wanted.files {
         let path = bytes(&moved.path);
         undo.execute((number, key, turn, path, &moved.place, wanted.command))?;
+        if let Some(since) = since {
+            children::undo(tx, (key, since), number, (&moved.place, path))?;
+        }
     }
     if wanted.conversation {
         tx.execute(
@@ -345,6 +356,7 @@ fn redo(tx: &Transaction<'_>, key: i64, number: i64) -> rusqlite::Result<()> {
     )?;
     tx.execute("UPDATE items SET rewound = 0 WHERE session = ?1 AND rewound = ?2", (key, number))?;
     tx.execute("UPDATE changes SET undone = 0 WHERE session = ?1 AND undone = ?2", (key, number))?;
+    children::redo(tx, key, number)?;
     // Its row stays: a journal may still tell of the rewind and not yet of its end.
     tx.execute("UPDATE rewinds SET redone = 1 WHERE key = ?1 AND session = ?2", (number, key))?;
     tx.execute("DELETE FROM rewind_files WHERE rewind = ?1", [number]).map(drop)
@@ -440,7 +452,12 @@ impl Store {
         self.ask(move |db| {
             read(db, &session, |conn, key| {
                 let Some(turn) = turn_of(conn, key, item)? else { return Ok(Since::default()) };
-                Ok(Since { items: items::from(conn, key, item)?.items, changes: changes(conn, key, turn)? })
+                let mut changes = changes(conn, key, turn)?;
+                let said = children::said(conn, key, item)?;
+                changes.extend(children::changes(conn, key, said)?);
+                changes.sort_by_key(|change| change.at);
+                let children = children::sessions(conn, key, said)?;
+                Ok(Since { items: items::from(conn, key, item)?.items, changes, children })
             })
         })
         .await

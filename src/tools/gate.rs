@@ -36,7 +36,7 @@ use request::Request;
 use resolve::Cleared;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -122,6 +122,10 @@ pub struct Gate {
     left_blocked: Mutex<Vec<String>>,
     /// Where untrusted text of the session came from.
     untrusted: Mutex<Untrusted>,
+    /// What a person allows there for the session holds here, too.
+    above: OnceLock<Arc<Gate>>,
+    /// Those that what is allowed here holds for.
+    below: Mutex<Vec<Weak<Gate>>>,
 }
 
 impl Gate {
@@ -145,6 +149,8 @@ impl Gate {
             log: None,
             left_blocked: Mutex::default(),
             untrusted: Mutex::default(),
+            above: OnceLock::new(),
+            below: Mutex::default(),
         }
     }
 
@@ -187,6 +193,7 @@ impl Gate {
     /// wait for the lock.
     fn rules_for(&self, tool: &str, reader: &Reader) -> Rules {
         let mut rules = lock(&self.rules).clone();
+        rules.grant(&self.inherited());
         rules.here.tool = tool.to_owned();
         rules.here.reader = reader.clone();
         rules.here.now = self.asker.now();

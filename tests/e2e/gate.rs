@@ -80,6 +80,7 @@ const TOOLS: &[(&str, &str, Gated)] = &[
 /// Every action of `process`, and what it is to the gate.
 const ACTIONS: &[(&str, Gated)] = &[
     ("close", Gated::Own),
+    ("hand_over", Gated::Own),
     ("kill", Gated::Own),
     ("list", Gated::Own),
     ("log", Gated::Own),

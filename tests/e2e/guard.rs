@@ -91,7 +91,7 @@ fn untrusted_text_is_told_in_the_sidebar_and_pushes_ask() {
 }
 
 /// A page on loopback.
-fn mock_page() -> u16 {
+pub fn mock_page() -> u16 {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -25,11 +25,17 @@ pub enum Step {
     Error(u16, String, Option<u64>),
     /// Text, and then the connection is cut.
     Cut(String),
+    /// The answer begins and never comes.
+    Hang,
+    /// What this makes of the request.
+    Of(fn(&Value) -> Step),
 }
 
 #[derive(Default)]
 struct Script {
     steps: VecDeque<Step>,
+    /// Steps for conversations whose first prompt holds these words.
+    scenes: Vec<(String, VecDeque<Step>)>,
     requests: Vec<Value>,
     keys: Vec<String>,
     /// Answers when no step is left; `None`: `done`.
@@ -85,6 +91,17 @@ impl Mock {
         self.script.lock().unwrap().steps.extend(steps);
     }
 
+    /// Steps for a conversation whose first prompt holds these words; what comes in others goes on as before.
+    pub fn scene(self, words: &str, steps: Vec<Step>) -> Self {
+        self.script.lock().unwrap().scenes.push((words.to_owned(), steps.into()));
+        self
+    }
+
+    /// The requests of that conversation so far.
+    pub fn requests_of(&self, words: &str) -> Vec<Value> {
+        self.requests().into_iter().filter(|request| first_prompt(request).contains(words)).collect()
+    }
+
     /// How many requests came so far; cheap enough to spin on.
     pub fn count(&self) -> usize {
         self.script.lock().unwrap().requests.len()
@@ -106,6 +123,19 @@ pub fn call(name: &str, args: Value) -> (String, Value) {
     (name.to_owned(), args)
 }
 
+/// The first prompt of a conversation.
+fn first_prompt(request: &Value) -> String {
+    let messages = request["messages"].as_array().into_iter().flatten();
+    messages.into_iter().find(|message| message["role"] == "user").map(ToString::to_string).unwrap_or_default()
+}
+
+/// The last result of a tool in a request.
+pub fn last_result(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap();
+    let result = messages.iter().rev().find(|message| message["role"] == "tool");
+    result.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
+}
+
 async fn models() -> String {
     json!({ "object": "list", "data": [{ "id": "mock-model", "object": "model" }] }).to_string()
 }
@@ -118,14 +148,18 @@ async fn complete(State(script): State<Arc<Mutex<Script>>>, headers: HeaderMap, 
             (Some(rule), true) => rule(&request),
             _ => None,
         };
-        script.requests.push(request);
+        script.requests.push(request.clone());
         let key = headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         script.keys.push(key);
-        (
-            script.steps.pop_front().or(by_rule).unwrap_or(Step::Text("done".into())),
-            script.requests.len(),
-            script.uses.max(1),
-        )
+        let first = first_prompt(&request);
+        let of = script.scenes.iter().position(|(words, _)| first.contains(words.as_str()));
+        let steps = match of {
+            Some(at) => &mut script.scenes[at].1,
+            None => &mut script.steps,
+        };
+        let step = steps.pop_front().or(by_rule).unwrap_or(Step::Text("done".into()));
+        let step = if let Step::Of(make) = step { make(&request) } else { step };
+        (step, script.requests.len(), script.uses.max(1))
     };
     if let Step::Error(status, text, retry) = &step {
         let mut response = Response::builder().status(StatusCode::from_u16(*status).unwrap());
@@ -203,7 +237,11 @@ async fn play(step: Step, count: usize, uses: u64, wire: Wire) {
             let _ = wire.send(Err(std::io::Error::other("cut"))).await;
             return;
         }
-        Step::Error(..) => return,
+        Step::Hang => {
+            send(json!({ "content": "" }), None).await;
+            return std::future::pending().await;
+        }
+        Step::Error(..) | Step::Of(_) => return,
     }
     let usage = json!({ "id": "c", "object": "chat.completion.chunk", "model": "mock-model", "choices": [],
         "usage": { "prompt_tokens": 1000 * uses, "completion_tokens": 20 * uses,

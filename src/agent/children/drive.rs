@@ -1,13 +1,14 @@
 //! Runs children: opens each when there is room, follows what it tells, and ends it.
 
+use super::processes;
 use super::tree::{self, Place};
 use super::{ChildOf, Family, task};
 use crate::agent::children::outcome;
 use crate::agent::spec::SessionLimits;
 use crate::lock::lock;
 use crate::protocol::{
-    AgentCommand, AgentEvent, Body, ChildRow, ChildState, Item, Level, SessionId, ToolStart, TurnEnd, TurnOutcome,
-    Usage,
+    AgentCommand, AgentEvent, Body, ChildRow, ChildState, Item, Level, NoteKind, SessionId, ToolStart, TurnEnd,
+    TurnOutcome, Usage,
 };
 use crate::text::format;
 use crate::tools::children::{Batch, ChildResult, LeftWorktree, Task};
@@ -44,10 +45,10 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
     };
     let Some(_permit) = permit else {
         let error = "stopped before it began".to_owned();
-        return over_with(family, batch, number, ChildState::Stopped, Watched { error, ..Watched::default() });
+        return over_with(family, batch, number, ChildState::Stopped, Watched { error, ..Watched::default() }).await;
     };
     let now = lock(&family.now).clone();
-    let mut placing = tokio::spawn(tree::place(task.clone(), now.clone(), family.parent.clone(), number));
+    let mut placing = tokio::spawn(tree::place(task.clone(), now.clone(), family.parent.id.clone(), number));
     let placed = tokio::select! {
         biased;
         () = &mut ends => {
@@ -66,9 +67,11 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
     };
     let place = match placed {
         Ok(place) => place,
-        Err((state, error)) => return over_with(family, batch, number, state, Watched { error, ..Watched::default() }),
+        Err((state, error)) => {
+            return over_with(family, batch, number, state, Watched { error, ..Watched::default() }).await;
+        }
     };
-    let mut spec = task::spec(task, &now, family.depth());
+    let (mut spec, cut) = task::spec(task, &now, family.depth());
     if let Some(cwd) = place.cwd {
         spec.cwd = cwd;
     }
@@ -76,25 +79,28 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
         spec.instructions.push_str(&tree::words(tree));
     }
     let limits = spec.limits;
-    let name = format!("child {number}");
-    spec.parent = Some(family.parent.clone());
-    spec.child = Some(ChildOf { name, family: Arc::clone(family) });
-    let (id, events) = family.opener.open(spec);
-    family.opener.order(&id, AgentCommand::Submit { text: task.goal.clone(), images: Vec::new() });
+    spec.parent = Some(family.parent.id.clone());
+    spec.child = Some(ChildOf { name: family.name(number), family: Arc::clone(family) });
+    let (id, events) = family.parent.opener.open(spec);
+    family.parent.opener.order(&id, AgentCommand::Told(task.goal.clone()));
     family.change(number, |row| {
         (row.session, row.state, row.began) = (Some(id.clone()), ChildState::Working, crate::agent::now());
     });
-    let seen = Watched { note: place.note, ..Watched::default() };
-    let mut follow = Follow { family, number, id, limits, events, seen };
+    family.owe_more(number).await;
+    let notes = [place.note, cut].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
+    let seen = Watched { note: notes.join("; "), ..Watched::default() };
+    let known = family.parent.gate.untrusted().origins;
+    let mut follow = Follow { family, number, id, limits, events, seen, known };
     let state = follow.until_over(ends).await;
     let Follow { id, events, mut seen, .. } = follow;
-    family.opener.order(&id, AgentCommand::Close { cleared: false });
+    family.parent.opener.order(&id, AgentCommand::Close { cleared: false });
     // What it still tells while it is saved is nobody's; room is made for it.
     drain(events).await;
+    seen.processes = processes::left(&family.parent.exec, &id).await;
     if let Some(tree) = place.tree {
         seen.worktree = tree::left(tree).await;
     }
-    over_with(family, batch, number, state, seen);
+    over_with(family, batch, number, state, seen).await;
 }
 
 /// Until the session is over, or for a moment: its end needs nobody.
@@ -105,11 +111,13 @@ async fn drain(mut events: mpsc::Receiver<AgentEvent>) {
     }
 }
 
-fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildState, seen: Watched) {
-    let now = lock(&family.now).clone();
+async fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildState, mut seen: Watched) {
+    let most = lock(&family.now).config.max_summary_chars;
     let share = batch.room / 2 / batch.tasks.len().max(1);
-    let most = now.config.max_summary_chars.min(share.max(outcome::SHORTEST));
-    let summary = outcome::bounded(&seen.answer, most, &batch.spill, number);
+    let most = most.min(share.max(outcome::SHORTEST));
+    let (answer, spill) = (std::mem::take(&mut seen.answer), batch.spill.clone());
+    let bounded = tokio::task::spawn_blocking(move || outcome::bounded(&answer, most, &spill, number));
+    let summary = bounded.await.unwrap_or_default();
     let at = crate::agent::now();
     let end = |row: &mut ChildRow| {
         (row.state, row.doing, row.ended) = (state, String::new(), at);
@@ -123,9 +131,12 @@ fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildState, see
         let Some(child) = kin.iter_mut().find(|child| child.number == number) else { return };
         let mut row = child.row.clone();
         end(&mut row);
-        let Watched { files, commands, error, worktree, note, .. } = seen;
-        child.result = Some(ChildResult { row, summary, files, commands, error, worktree, note });
+        let Watched { files, commands, error, worktree, note, processes, strangers, .. } = seen;
+        let found = ChildResult { row, summary, files, commands, error, worktree, note, processes, strangers };
+        child.result = Some(found);
     }
+    // Written down before anybody is told of it.
+    family.owe_more(number).await;
     family.change(number, end);
 }
 
@@ -138,6 +149,12 @@ struct Watched {
     error: String,
     worktree: Option<LeftWorktree>,
     note: String,
+    /// What became of its processes in the background.
+    processes: Vec<String>,
+    /// Whose text it read.
+    strangers: Vec<String>,
+    /// Why its turn ended, as its conversation says it.
+    why: String,
 }
 
 struct Follow<'a> {
@@ -147,14 +164,20 @@ struct Follow<'a> {
     limits: SessionLimits,
     events: mpsc::Receiver<AgentEvent>,
     seen: Watched,
+    /// Strangers whose text its parent had read already.
+    known: Vec<String>,
 }
 
 impl Follow<'_> {
     async fn until_over(&mut self, ends: impl Future<Output = ()>) -> ChildState {
         let mut ends = std::pin::pin!(ends);
-        let limit = self.limits.time.map(|time| Instant::now() + time);
+        let (began, clock) = (Instant::now(), self.family.clock_of(self.number));
+        let mut changes = self.family.changed.subscribe();
         let mut stopping: Option<(Instant, ChildState)> = None;
         loop {
+            // Its time stands still while a question of it is open.
+            let waits = clock.is_open() && stopping.is_none();
+            let limit = self.limits.time.filter(|_| !waits).map(|time| began + time + clock.total());
             let deadline = stopping.map(|(at, _)| at).or(limit);
             let timer = async {
                 match deadline {
@@ -178,12 +201,22 @@ impl Follow<'_> {
                         stopping = Some((Instant::now() + PATIENCE, ChildState::Limit));
                     }
                 },
+                changed = changes.changed(), if self.limits.time.is_some() => {
+                    // The question was asked or answered: the end is another one.
+                    if changed.is_err() {
+                        self.seen.error = "its parent is gone".into();
+                        return ChildState::Stopped;
+                    }
+                }
                 event = self.events.recv() => {
                     let Some(event) = event else {
                         self.seen.error = "it ended without a word; see `hermes logs`".into();
                         return stopping.map_or(ChildState::Failed, |(_, state)| state);
                     };
+                    let why = stopping.is_some().then(|| self.seen.error.clone());
                     if let Some(state) = self.heard(event) {
+                        // It was stopped: how its turn took that says less.
+                        self.seen.error = why.unwrap_or_else(|| std::mem::take(&mut self.seen.error));
                         return stopping.map_or(state, |(_, state)| state);
                     }
                 }
@@ -192,7 +225,7 @@ impl Follow<'_> {
     }
 
     fn stop(&self) {
-        self.family.opener.order(&self.id, AgentCommand::Stop { force: true });
+        self.family.parent.opener.order(&self.id, AgentCommand::Stop { force: true });
     }
 
     /// Its end, when this is it.
@@ -200,6 +233,9 @@ impl Follow<'_> {
         match event {
             AgentEvent::SessionOpened { session, .. } => {
                 self.family.change(self.number, |row| row.model.clone_from(&session.model));
+            }
+            AgentEvent::SessionChanged(info) => {
+                self.seen.strangers = info.untrusted.into_iter().filter(|name| !self.known.contains(name)).collect();
             }
             AgentEvent::StepStarted { step } => self.family.change(self.number, |row| row.steps = step),
             AgentEvent::ToolStarted(ToolStart { verb, target, .. }) => {
@@ -256,6 +292,9 @@ impl Follow<'_> {
                 }
                 self.seen.commands += usize::from(result.view.exit_code.is_some());
             }
+            Body::Note { kind: NoteKind::Interrupted | NoteKind::Warning | NoteKind::Error, text } => {
+                self.seen.why = text;
+            }
             Body::User { .. } | Body::Summary(_) | Body::Note { .. } => {}
         }
     }
@@ -272,11 +311,13 @@ impl Follow<'_> {
                 ChildState::Completed
             }
             TurnEnd::Stopped => {
-                self.seen.error = "stopped".into();
+                self.seen.error = std::mem::take(&mut self.seen.why);
                 ChildState::Stopped
             }
             TurnEnd::Limit => {
-                self.seen.error = "its steps are used up; what it has is above".into();
+                // What a person could do about it is nothing for the parent.
+                let why = self.seen.why.split(" (--").next().unwrap_or_default();
+                self.seen.error = why.split("; say ").next().unwrap_or_default().to_owned();
                 ChildState::Limit
             }
             TurnEnd::Provider(why) | TurnEnd::Error(why) => {

@@ -30,10 +30,14 @@ impl Family {
 
 impl Kin for Relatives {
     fn called(&self, session: &SessionId) -> Option<String> {
-        if self.above.as_ref().is_some_and(|family| family.parent == *session) {
+        if self.parent().as_ref() == Some(session) {
             return Some("your parent".into());
         }
         let families = self.below.iter().chain(&self.above);
         families.into_iter().find_map(|family| family.name_of(session))
+    }
+
+    fn parent(&self) -> Option<SessionId> {
+        self.above.as_ref().map(|family| family.parent.id.clone())
     }
 }

@@ -11,7 +11,8 @@ pub const SHORTEST: usize = 2_000;
 /// Percent of the room for the beginning of a summary that is cut.
 const HEAD: usize = 75;
 
-/// A summary within `most` characters: beginning and end, and where all of it stands.
+/// A summary within `most` characters: beginning and end, and where all of it stands. Writes that, so not for an async
+/// thread.
 pub fn bounded(text: &str, most: usize, spill: &Path, number: u64) -> String {
     let text = text.trim();
     let chars = text.chars().count();
@@ -30,6 +31,14 @@ pub fn bounded(text: &str, most: usize, spill: &Path, number: u64) -> String {
         Err(error) => format!("it could not be saved: {error}; session_search finds it"),
     };
     format!("{head}\n\n[… {left_out} characters left out; all of it: {rest} …]\n\n{tail}")
+}
+
+/// Whose text the results may repeat.
+pub fn strangers(results: &[ChildResult]) -> Vec<String> {
+    let mut all: Vec<String> = results.iter().flat_map(|result| result.strangers.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The message about children that worked in the background, and its gist for people.

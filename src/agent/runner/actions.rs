@@ -3,7 +3,6 @@
 use super::compaction::{self, Then};
 use super::hooks::{Prompted, with_words};
 use super::{ModelCall, Runner, Thinking};
-use crate::agent::guard::Round;
 use crate::agent::named_files;
 use crate::agent::prefix::{PREFIX_BREAKS, Prefix};
 use crate::agent::retry::Failure;
@@ -12,8 +11,8 @@ use crate::agent::work::Work;
 use crate::llm::{Reply, Request};
 use crate::lock::lock;
 use crate::protocol::{
-    AgentEvent, Body, Item, ItemId, Level, NAMED, NoteKind, Origin, PERSONS, Question, QuestionId, ToolBody, ToolCall,
-    TurnEnd, TurnOutcome,
+    AgentEvent, Body, Item, ItemId, Level, NAMED, NoteKind, Origin, PERSONS, QuestionId, ToolBody, ToolCall, TurnEnd,
+    TurnOutcome,
 };
 use crate::tools::builtin::{read_file, terminal};
 use std::collections::VecDeque;
@@ -23,11 +22,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// The answer that lets a repeated call go on.
-pub const GO_ON: &str = "Continue";
-/// The id of the loop guard's own question; tools count up from one.
-const GUARD_QUESTION: QuestionId = QuestionId(0);
-
 impl Runner {
     /// Starts a turn.
     pub(super) async fn submit(&mut self, mut said: Said) {
@@ -36,7 +30,7 @@ impl Runner {
             return self.out.send(AgentEvent::NotTaken(why)).await;
         }
         self.learn_secrets().await;
-        if said.origin == Origin::Person {
+        if said.origin == Origin::Person && !said.by_agent {
             self.broke.heard();
             self.gate.person_said(&said.text);
         }
@@ -126,7 +120,8 @@ impl Runner {
         if let Some(family) = &self.family {
             family.add_to(&mut used);
         }
-        self.turn.set_spent(self.spec.limits.reached(&used, opened.elapsed()));
+        let worked = opened.elapsed().saturating_sub(self.waited());
+        self.turn.set_spent(self.spec.limits.reached(&used, worked));
         let mut actions: VecDeque<Action> = self.turn.on(input).into();
         while let Some(action) = actions.pop_front() {
             let follows = self.act(action).await;
@@ -160,7 +155,7 @@ impl Runner {
                 self.out.send(AgentEvent::Retrying { reason, attempt, of, until }).await;
             }
             Action::Trim => return self.trim().await.map(Input::Trimmed),
-            Action::AskGuard(round) => return self.ask_guard(round).await,
+            Action::AskGuard(standstill) => return self.ask_guard(standstill).await,
             Action::AskBudget => return self.ask_budget().await,
             Action::AbortCall => {
                 if self.wait.take().is_some() {
@@ -174,9 +169,7 @@ impl Runner {
                 if waits && let Some(Then::Call { .. }) = self.stop_compacting().await {
                     return Some(compaction::given_up());
                 }
-                if self.guard_question.take().is_some() {
-                    self.out.send(AgentEvent::QuestionClosed(GUARD_QUESTION)).await;
-                }
+                self.unask_guard().await;
             }
             Action::AbortTools => self.abort_tools().await,
             Action::Finish(end) => self.finish(end, self.turn.steps()).await,
@@ -219,6 +212,7 @@ impl Runner {
             self.handle.says(&body.text);
         }
         self.session.saw(&item);
+        self.children_heard(&item).await;
         self.session.context.push(item.clone());
         self.out.send(AgentEvent::ItemFinished(item)).await;
         let meter = self.session.meter();
@@ -252,7 +246,7 @@ impl Runner {
             tools: Arc::clone(&self.session.tools),
             messages: self.session.context.messages(),
             effort: self.session.effort,
-            max_output: self.deps.loaded.config.model.max_tokens,
+            max_output: self.most_output(),
             grammar: None,
             cache_key: self.session.id.0.clone(),
         };
@@ -349,28 +343,6 @@ impl Runner {
         self.feed(cut).await;
     }
 
-    async fn ask_guard(&mut self, round: Round) -> Option<Input> {
-        let what = match round.names.as_slice() {
-            [name] => format!("made the same {name} call"),
-            names => format!("made the same {} calls ({})", names.len(), names.join(", ")),
-        };
-        let text = format!("The model {what} {} times and got the same result each time.", round.times);
-        if !self.spec.answers.is_person() {
-            self.notice(Level::Warning, format!("{text} The turn is stopped.")).await;
-            return Some(Input::GuardAnswered { go_on: false });
-        }
-        self.guard_question = Some(GUARD_QUESTION);
-        let question = Question {
-            id: GUARD_QUESTION,
-            call_id: String::new(),
-            text,
-            choices: vec![GO_ON.into(), "Stop the turn".into()],
-            allow_freetext: false,
-        };
-        self.out.send(AgentEvent::Asked(question)).await;
-        None
-    }
-
     /// Ends the turn after so many steps; none: it never began, and leaves no line.
     async fn finish(&mut self, end: TurnEnd, steps: u32) {
         let stopped = end == TurnEnd::Stopped;
@@ -403,6 +375,10 @@ impl Runner {
         })
         .await;
         let mut late = self.turn.take_steers();
+        if let Some(family) = self.family.as_ref().filter(|_| stopped) {
+            let owed = late.iter().filter(|said| said.origin == Origin::Program && family.owes_message(&said.text));
+            self.ended.extend(owed.map(|said| said.text.clone()));
+        }
         // After a stop nothing begins by itself; what the person said goes back to the person.
         if stopped || self.leaving {
             late.retain(|said| said.origin == Origin::Steer);
@@ -474,7 +450,8 @@ fn together(late: &[Said]) -> Said {
     if late.iter().all(|said| said.origin == Origin::Program) {
         Said::program(text, joined(|said| &said.gist, " · "))
     } else {
-        Said::person(text, late.iter().flat_map(|said| said.images.clone()).collect())
+        let by_agent = late.iter().any(|said| said.by_agent);
+        Said { by_agent, ..Said::person(text, late.iter().flat_map(|said| said.images.clone()).collect()) }
     }
 }
 

@@ -1,9 +1,9 @@
 //! What running calls and the gate ask of the runner: a person's answer, a word to the screen.
 
-use super::{Runner, actions};
+use super::{Runner, guard};
 use crate::agent::handle::AgentRequest;
 use crate::agent::turn::{Input, Said};
-use crate::policy::{Approval, ApprovalId, Decision, Speaker};
+use crate::policy::{ApprovalId, Decision, Speaker};
 use crate::protocol::{AgentEvent, Body, Level, NoteKind, QuestionId};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -13,8 +13,6 @@ pub struct PendingApproval {
     answer: oneshot::Sender<Decision>,
     /// The work goes on when the turn ends, and so does its question.
     background: bool,
-    /// The child that asks.
-    child: Option<String>,
 }
 
 impl Runner {
@@ -23,7 +21,7 @@ impl Runner {
         if self.guard_question == Some(id) {
             self.guard_question = None;
             self.out.send(AgentEvent::QuestionClosed(id)).await;
-            self.feed(Input::GuardAnswered { go_on: text == actions::GO_ON }).await;
+            self.feed(if text == guard::GO_ON { Input::GoOn } else { Input::GivenUp(None) }).await;
         } else if self.broke.is_asked(id) {
             self.budget_answer(&text).await;
         } else if let Some(answer) = self.questions.remove(&id) {
@@ -36,7 +34,6 @@ impl Runner {
     pub(super) async fn decide(&mut self, id: ApprovalId, decision: Decision) {
         if let Some(waiting) = self.approvals.remove(&id) {
             self.decided(id, &decision);
-            self.child_heard(&waiting);
             // The call may have been stopped meanwhile.
             let _ = waiting.answer.send(decision);
             self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -57,7 +54,6 @@ impl Runner {
         let (stay, open): (Vec<_>, Vec<_>) = self.approvals.drain().partition(|(_, waiting)| waiting.background);
         self.approvals.extend(stay);
         for (id, waiting) in open {
-            self.child_heard(&waiting);
             self.decided(id, &Decision::Interrupted);
             let _ = waiting.answer.send(Decision::Interrupted);
             self.out.send(AgentEvent::ApprovalClosed(id)).await;
@@ -71,15 +67,17 @@ impl Runner {
             AgentRequest::Ask(_, answer) if answer.is_closed() => {}
             AgentRequest::Question(_, answer) if answer.is_closed() => {}
             AgentRequest::Ask(mut approval, answer) => {
-                let child = self.child_asks(&mut approval);
+                if matches!(approval.origin.by, Speaker::Agent(_)) {
+                    // The call of a child has no line here.
+                    approval.call_id.clear();
+                }
                 let background = !matches!(approval.origin.by, Speaker::Main | Speaker::Person);
-                self.approvals.insert(approval.id, PendingApproval { answer, background, child });
+                self.approvals.insert(approval.id, PendingApproval { answer, background });
                 self.asks(&approval);
                 self.out.send(AgentEvent::ApprovalRequested(approval)).await;
             }
             AgentRequest::Close(id, how) => {
-                if let Some(waiting) = self.approvals.remove(&id) {
-                    self.child_heard(&waiting);
+                if self.approvals.remove(&id).is_some() {
                     self.decided(id, &how);
                     self.out.send(AgentEvent::ApprovalClosed(id)).await;
                 }
@@ -88,6 +86,12 @@ impl Runner {
                 self.questions.insert(question.id, answer);
                 self.out.send(AgentEvent::Asked(question)).await;
             }
+            AgentRequest::Unasked(id) => {
+                if self.questions.remove(&id).is_some() {
+                    self.out.send(AgentEvent::QuestionClosed(id)).await;
+                }
+            }
+            AgentRequest::Owed => self.keep_owed().await,
             AgentRequest::Event(event) => self.reported(*event).await,
             AgentRequest::UntrustedChanged => self.untrusted_changed().await,
             AgentRequest::Heard { text, gist } => self.heard(text, gist).await,
@@ -102,22 +106,6 @@ impl Runner {
                 let grants = self.gate.grants();
                 self.keep("grants", grants.into()).await;
             }
-        }
-    }
-
-    /// A child waits for this answer: its row says so. Its call has no line here.
-    fn child_asks(&self, approval: &mut Approval) -> Option<String> {
-        let Speaker::Agent(name) = &approval.origin.by else { return None };
-        approval.call_id.clear();
-        if let Some(family) = &self.family {
-            family.asks(name, true);
-        }
-        Some(name.clone())
-    }
-
-    fn child_heard(&self, waiting: &PendingApproval) {
-        if let (Some(name), Some(family)) = (&waiting.child, &self.family) {
-            family.asks(name, false);
         }
     }
 

@@ -3,13 +3,13 @@
 use super::{Deps, Runner, session};
 use crate::agent::AgentHandle;
 use crate::agent::budget::purse::Purse;
-use crate::agent::children::{Family, Now};
+use crate::agent::children::owed::{self, OWED};
+use crate::agent::children::{ChildOf, Family, Now, Parent};
 use crate::agent::spec::{SessionLimits, SessionSpec};
 use crate::agent::turn::{Input, Said};
 use crate::agent::worktree::Worktrees;
 use crate::lock::lock;
-use crate::policy::Speaker;
-use crate::protocol::{AgentEvent, SessionId};
+use crate::protocol::{AgentEvent, Body, Item, Level, Origin, SessionId};
 use crate::tools::gate::Gate;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,20 @@ const PATIENCE: Duration = Duration::from_millis(900);
 /// A child asks through its parent.
 pub(super) fn of_child(handle: AgentHandle, spec: &SessionSpec) -> AgentHandle {
     match &spec.child {
-        Some(child) => handle.asking_through(child.family.parts().0, Speaker::Agent(child.name.clone())),
+        Some(child) => handle.asking_through(child),
         None => handle,
     }
 }
 
-/// A child may what its parent was allowed for its session, and spends its money. Nothing goes the other way.
-pub(super) fn inherit(purse: Purse, gate: &Gate, spec: &SessionSpec) -> Purse {
+/// A child may what its parent is allowed for its session, and spends its money. Nothing goes the other way.
+pub(super) fn inherit(purse: Purse, gate: &Arc<Gate>, spec: &SessionSpec) -> Purse {
     match &spec.child {
         Some(child) => {
-            let (_, theirs, spends) = child.family.parts();
-            gate.restore_grants(theirs.grants());
-            purse.within(spends)
+            let parent = child.family.parent();
+            gate.beneath(&parent.gate);
+            // Its task may repeat what a stranger wrote.
+            gate.restore_untrusted(parent.gate.untrusted());
+            purse.within(&parent.purse)
         }
         None => purse,
     }
@@ -46,10 +48,15 @@ pub(super) fn of_parent(
     gate: &Arc<Gate>,
     purse: &Purse,
 ) -> Option<Arc<Family>> {
-    let opener = Arc::clone(deps.opener.as_ref()?);
-    let depth = spec.child.as_ref().map_or(0, |child| child.family.depth());
-    let family = Family::new(id.clone(), depth, opener, Arc::clone(handle), Arc::clone(gate), purse.clone());
-    let family = Arc::new(family);
+    let family = Arc::new(Family::new(Parent {
+        id: id.clone(),
+        child: spec.child.clone(),
+        opener: Arc::clone(deps.opener.as_ref()?),
+        handle: Arc::clone(handle),
+        gate: Arc::clone(gate),
+        purse: purse.clone(),
+        exec: deps.exec.clone(),
+    }));
     handle.has_children(&family);
     Some(family)
 }
@@ -62,7 +69,7 @@ impl Runner {
             Some((opened, before)) => {
                 let mut spent = self.session.used().since(before);
                 family.add_to(&mut spent);
-                (spent, opened.elapsed())
+                (spent, opened.elapsed().saturating_sub(self.waited()))
             }
             None => Default::default(),
         };
@@ -73,6 +80,7 @@ impl Runner {
             tokens: limits.tokens.map(|most| most.saturating_sub(used)),
             cost: limits.cost.map(|most| (most - spent.cost.unwrap_or_default()).max(0.0)),
             time: limits.time.map(|most| most.saturating_sub(since)),
+            output: limits.output.map(|most| most.saturating_sub(spent.output)),
         };
         let registry = self.deps.dispatch.registry().snapshot();
         let among = self.session.offer.among(registry);
@@ -111,6 +119,72 @@ impl Runner {
         family.stop_all();
         if tokio::time::timeout(PATIENCE, family.ended()).await.is_err() {
             tracing::warn!("left before every child was closed");
+        }
+    }
+
+    /// How long the session has waited for a person: that is no work of its own.
+    pub(super) fn waited(&self) -> Duration {
+        self.spec.child.as_ref().map_or_else(|| self.handle.waited(), ChildOf::waited)
+    }
+
+    /// Tokens that the next reply may have.
+    pub(super) fn most_output(&self) -> Option<u32> {
+        let most = self.deps.loaded.config.model.max_tokens;
+        let Some(limit) = self.spec.limits.output else { return most };
+        let before = self.opened.as_ref().map(|(_, before)| *before).unwrap_or_default();
+        let left = limit.saturating_sub(self.session.used().since(&before).output).max(1);
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        Some(most.map_or(left, |most| most.min(left)))
+    }
+
+    /// A person sends the children that a call waits for to the background.
+    pub(super) async fn children_to_background(&mut self) {
+        if !self.family.as_ref().is_some_and(|family| family.to_background()) {
+            self.notice(Level::Info, "no call waits for children").await;
+        }
+    }
+
+    /// Writes down what children did that the conversation does not hold yet.
+    pub(super) async fn keep_owed(&mut self) {
+        if let Some(family) = &self.family {
+            let owed = family.owed();
+            self.keep(OWED, owed).await;
+        }
+    }
+
+    /// The conversation has one more item, which may tell what children did.
+    pub(super) async fn children_heard(&mut self, item: &Item) {
+        if self.family.as_ref().is_some_and(|family| family.heard(item)) {
+            self.keep_owed().await;
+        }
+    }
+
+    /// Tells what children did when the program that they worked in ended before it was told.
+    pub(super) async fn tell_owed(&mut self, kept: Option<serde_json::Value>) {
+        if let Some(family) = &self.family {
+            let rows = self.session.context.items().iter().flat_map(|item| match &item.body {
+                Body::Tool(tool) => tool.view.children.as_slice(),
+                Body::User { .. } | Body::Assistant(_) | Body::Summary(_) | Body::Note { .. } => &[],
+            });
+            family.knows(rows.map(|row| row.name.as_str()));
+        }
+        let Some(kept) = kept else { return };
+        if let Some((message, strangers)) = owed::message(kept, self.session.context.items()) {
+            self.gate.told_of(&strangers);
+            let (text, gist) = message;
+            let body = Body::User { text, images: Vec::new(), context: String::new(), origin: Origin::Program, gist };
+            self.append(body).await;
+        }
+        self.keep(OWED, serde_json::Value::Null).await;
+    }
+
+    /// The agent that a child works for says something.
+    pub(super) async fn told(&mut self, text: String) {
+        if self.turn.is_running() {
+            let said = Said { origin: Origin::Steer, ..Said::agent(text) };
+            self.feed(Input::Steered(said)).await;
+        } else {
+            self.submit(Said::agent(text)).await;
         }
     }
 

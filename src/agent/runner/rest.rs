@@ -30,6 +30,11 @@ pub(super) enum Aside {
     Budget(bool),
     /// What a judge of the goal said, and what that cost.
     Judged(Verdict, Vec<Spent>),
+    /// What a person said to a child that repeats itself, and what it did.
+    Guarded {
+        answer: String,
+        why: String,
+    },
     /// What the model says to a question beside the turn.
     Answered {
         question: String,
@@ -114,6 +119,7 @@ impl Runner {
                 self.show_budget().await;
             }
             Aside::Answered { question, answer, spent } => self.answered_aside(question, answer, spent).await,
+            Aside::Guarded { answer, why } => Box::pin(self.guard_answered(answer, why)).await,
             Aside::Judged(verdict, spent) => Box::pin(self.goal_judged(verdict, spent)).await,
             // Whoever has said something already needs no card.
             Aside::Budget(go_on) => self.heard_of_budget(go_on).await,

@@ -151,6 +151,7 @@ impl Runner {
         let mut values = opening.values;
         let budget = values.remove(crate::agent::budget::BUDGET);
         let goal = values.remove(crate::agent::turn::goal::GOAL);
+        let owed = values.remove(crate::agent::children::owed::OWED);
         self.restore_facts(values, named).await;
         self.expect_tools();
         if opening.skipped > 0 {
@@ -161,6 +162,7 @@ impl Runner {
         self.opened(page).await;
         self.resume_budget(budget).await;
         self.restore_goal(goal).await;
+        self.tell_owed(owed).await;
     }
 
     /// Commands that ran when their program was killed: what they changed is found before another one begins.

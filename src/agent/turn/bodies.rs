@@ -10,7 +10,7 @@ pub(super) fn user(said: Said) -> Body {
 
 /// A message that also tells what changed since the turn before.
 pub(super) fn with_context(said: Said, context: String) -> Body {
-    let Said { text, images, origin, gist } = said;
+    let Said { text, images, origin, gist, by_agent: _ } = said;
     Body::User { text, images, context, origin, gist }
 }
 

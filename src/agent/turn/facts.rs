@@ -1,6 +1,6 @@
 //! What the turn machine is told and what it orders.
 
-use crate::agent::guard::Round;
+use crate::agent::guard::Standstill;
 use crate::agent::retry::Failure;
 use crate::llm::Reply;
 use crate::protocol::{Body, Image, Origin, ToolBody, ToolCall, TurnEnd};
@@ -17,6 +17,8 @@ pub struct Limits {
     pub fallbacks: usize,
     /// Identical calls with identical results, one after another, before a person is asked.
     pub repeats: u32,
+    /// Steps in a row that bring nothing new, before a person is asked; `None`: no matter how many.
+    pub stale: Option<u32>,
     /// A reply's first call alone is taken: a small model loses count of several.
     pub one_call: bool,
 }
@@ -29,12 +31,19 @@ pub struct Said {
     pub origin: Origin,
     /// One line that stands for it on the screen; empty for what a person said.
     pub gist: String,
+    /// Another agent says it in the person's place: what it names, no person named.
+    pub by_agent: bool,
 }
 
 impl Said {
     /// What the person said.
     pub fn person(text: impl Into<String>, images: Vec<Image>) -> Self {
-        Self { text: text.into(), images, origin: Origin::Person, gist: String::new() }
+        Self { text: text.into(), images, origin: Origin::Person, gist: String::new(), by_agent: false }
+    }
+
+    /// What another agent says in the person's place.
+    pub fn agent(text: impl Into<String>) -> Self {
+        Self { by_agent: true, ..Self::person(text, Vec::new()) }
     }
 
     /// What the person said to a running turn.
@@ -45,12 +54,12 @@ impl Said {
     /// The shell line of a prompt that is one: `!ls` of a person.
     pub fn command(&self) -> Option<&str> {
         let line = self.text.trim().strip_prefix('!')?.trim();
-        (self.origin == Origin::Person && self.images.is_empty() && !line.is_empty()).then_some(line)
+        (self.origin == Origin::Person && !self.by_agent && self.images.is_empty() && !line.is_empty()).then_some(line)
     }
 
     /// What the program tells the model by itself.
     pub fn program(text: impl Into<String>, gist: impl Into<String>) -> Self {
-        Self { text: text.into(), images: Vec::new(), origin: Origin::Program, gist: gist.into() }
+        Self { origin: Origin::Program, gist: gist.into(), ..Self::person(text, Vec::new()) }
     }
 }
 
@@ -102,10 +111,10 @@ pub enum Input {
     },
     /// The context was made smaller after an overflow (`false`: nothing was left to drop).
     Trimmed(bool),
-    /// What the person said to a repeated call.
-    GuardAnswered {
-        go_on: bool,
-    },
+    /// Work that does not get on may go on.
+    GoOn,
+    /// It ends; says why, where more is to be said than that it was stopped.
+    GivenUp(Option<String>),
     Stopped,
 }
 
@@ -133,8 +142,8 @@ pub enum Action {
     },
     /// Makes the context smaller; answers `Trimmed`.
     Trim,
-    /// Asks whether calls that repeat may go on; answers `GuardAnswered`.
-    AskGuard(Round),
+    /// Asks whether work that does not get on may go on; answers `GoOn` or `GivenUp`.
+    AskGuard(Standstill),
     /// Asks whether the budget is raised; answers `BudgetAnswered`.
     AskBudget,
     /// Stops the stream or the wait.

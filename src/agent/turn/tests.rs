@@ -8,7 +8,7 @@ use crate::llm::{ErrorKind, NextKey, Reply};
 use crate::protocol::{Origin, StopReason};
 use std::time::Duration;
 
-const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3, one_call: false };
+const LIMITS: Limits = Limits { steps: 5, retries: 2, fallbacks: 1, repeats: 3, stale: None, one_call: false };
 
 fn submit(turn: &mut Turn) -> Vec<Action> {
     turn.on(Input::Submitted { said: Said::person("hi", vec![]), context: "cwd: /p".into() })
@@ -308,7 +308,7 @@ fn a_repeated_call_pauses_with_a_question() {
         let expected = if round < 3 { ["result", "call"] } else { ["result", "guard"] };
         assert_eq!(shape(&actions), expected, "round {round}");
     }
-    assert_eq!(shape(&turn.on(Input::GuardAnswered { go_on: true })), ["call"]);
+    assert_eq!(shape(&turn.on(Input::GoOn)), ["call"]);
 }
 
 #[test]

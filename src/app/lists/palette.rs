@@ -8,9 +8,10 @@ use crate::app::input::composer;
 use crate::app::model::modal::{PickItem, PickerKind};
 use crate::app::model::{Model, TurnStatus};
 use crate::app::session::turn;
+use crate::app::terminal::processes;
 use crate::app::window::appearance;
 use crate::app::{action, docs, run};
-use crate::exec::ProcessState;
+use crate::exec::{ProcessInfo, ProcessState};
 use crate::text::width::width;
 use std::cmp::Reverse;
 
@@ -183,7 +184,8 @@ pub fn useful(model: &Model) -> Vec<Action> {
     }
     if turn::is_running(model) {
         list.extend([Action::StopTurn, Action::Steer, Action::QueuePrompt]);
-        if model.tab.processes.rows.iter().any(|row| !row.background && row.state == ProcessState::Running) {
+        let in_front = |row: &ProcessInfo| !row.background && row.state == ProcessState::Running;
+        if model.tab.processes.rows.iter().any(in_front) || processes::waits_for_children(model) {
             list.push(Action::BackgroundCommand);
         }
     }

@@ -7,13 +7,14 @@ use crate::app::input::focus;
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal};
 use crate::app::model::notices::About;
 use crate::app::model::processes::{Processes, TerminalPane};
+use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::{Model, Pane};
 use crate::app::reading::{marking, seek};
 use crate::app::window::{quitting, sidebar};
 use crate::exec::{
     ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals,
 };
-use crate::protocol::Level;
+use crate::protocol::{AgentCommand, Level};
 
 /// Ended commands that are kept for looking at.
 const ENDED: usize = 20;
@@ -295,15 +296,36 @@ pub(super) fn at_an_ended_one(model: &Model) -> bool {
         && shown(model).is_some_and(|row| !is_running(row))
 }
 
-/// The running foreground command goes on in the background.
+/// The running foreground command goes on in the background; so do children that a call waits for.
 pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
     let shown = shown(model)
         .filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
         .map(|row| row.id.clone());
-    match shown.or_else(|| foreground(model).last().map(|row| row.id.clone())) {
+    // A command of a child is none of this session's.
+    let own = |row: &&ProcessInfo| model.tab.of.as_ref().is_none_or(|session| row.task == session.0);
+    let waits = waits_for_children(model);
+    let found = shown.or_else(|| foreground(model).filter(|row| own(row) || !waits).last().map(|row| row.id.clone()));
+    match found {
         Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
+        None if waits => out.push(Effect::Agent(AgentCommand::ToBackground)),
         None => model.notices.add(model.now, Level::Info, "no foreground command is running"),
     }
+}
+
+/// Whether a running call has children that work.
+pub fn waits_for_children(model: &Model) -> bool {
+    model.tab.transcript.cells.iter().rev().any(|cell| match &cell.kind {
+        CellKind::Tool(tool) => {
+            tool.state == ToolState::Running && tool.children.iter().any(|child| !child.state.is_over())
+        }
+        CellKind::User { .. }
+        | CellKind::Told { .. }
+        | CellKind::Summary { .. }
+        | CellKind::Assistant { .. }
+        | CellKind::Reasoning { .. }
+        | CellKind::Note { .. }
+        | CellKind::TurnEnd { .. } => false,
+    })
 }
 
 /// Says so when the open pane shows a command of another machine: what is asked for must not happen to another one.

@@ -152,6 +152,12 @@ pub const KEYS: &[KeySpec] = &[
         Never,
         "tokens of a child, input and output; 0: no limit",
     ),
+    key(
+        "delegation.max_output_tokens",
+        Integer(0, 1_000_000_000_000),
+        Never,
+        "tokens of all replies of a child; 0: no limit",
+    ),
     key("delegation.max_cost", Number(0.000_001, 1_000_000.0), Never, "US dollars of a child; unset: no limit"),
     key("delegation.max_summary_chars", Integer(500, 1_000_000), Never, "characters of a child's summary"),
     key("delegation.model", Text, Never, "model of children; empty: that of the session"),

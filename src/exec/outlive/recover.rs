@@ -101,6 +101,7 @@ impl Exec {
             detached: Some(Detached::new(&id, entry.leader, entry.masked)),
             id,
             task: entry.task,
+            heir: Mutex::default(),
             command: entry.command,
             cwd: entry.cwd,
             pid: entry.leader.pid,
@@ -148,7 +149,7 @@ impl Process {
         };
         Some(Entry {
             id: self.id.0.clone(),
-            task: self.task.clone(),
+            task: self.owner(),
             masked: command != self.command,
             command,
             foreground: !background,

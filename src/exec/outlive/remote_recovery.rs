@@ -54,7 +54,7 @@ impl Exec {
             place: unreached.place.clone(),
             line: process.command.clone(),
             cwd: process.cwd.clone(),
-            task: process.task.clone(),
+            task: process.owner(),
             started_at: process.started_at,
         };
         let sought = match silent.get(&unreached.place.label) {

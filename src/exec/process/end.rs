@@ -20,6 +20,10 @@ impl Graces {
     pub(crate) const SHORT: Self =
         Self { interrupt: Duration::from_millis(200), terminate: Duration::from_millis(800) };
 
+    /// Who started it has ended.
+    pub(crate) const OF_CHILD: Self =
+        Self { interrupt: Duration::from_millis(100), terminate: Duration::from_millis(400) };
+
     /// Nothing is left to wait for.
     pub(crate) const NONE: Self = Self { interrupt: Duration::ZERO, terminate: Duration::ZERO };
 }

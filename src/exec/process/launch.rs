@@ -124,6 +124,7 @@ impl Exec {
         let process = Arc::new(Process {
             id: id.clone(),
             task: spawn.task.clone(),
+            heir: Mutex::default(),
             command: spawn.command.clone(),
             cwd: spawn.cwd.clone(),
             pid: spawned.child.id(),

@@ -6,6 +6,7 @@ pub(super) mod events;
 mod exported_vars;
 mod finish;
 pub(super) mod handle;
+mod heirs;
 pub(super) mod hub;
 pub(super) mod info;
 pub(super) mod kin;

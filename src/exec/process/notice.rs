@@ -80,7 +80,7 @@ impl Notice {
         let output = Mask::of(&process.command, masks).apply(&output);
         Self::Completed {
             id: process.id.clone(),
-            task: process.task.clone(),
+            task: process.owner(),
             command: process.command.clone(),
             exit,
             tail: whole_lines(&output, last_characters(&output, TAIL)).to_owned(),

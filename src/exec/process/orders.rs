@@ -229,6 +229,7 @@ impl Exec {
         let mut exits = process.exits.clone();
         exits.extend(lock(&process.life).exit().cloned());
         let mut launch = process.again();
+        launch.spawn.task = process.owner();
         launch.spawn.sandbox = sandbox;
         launch.spawn.size = self.size();
         self.launch_as(launch, id.clone(), exits).await

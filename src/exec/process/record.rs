@@ -51,7 +51,10 @@ impl Phase {
 /// A process of the table.
 pub(crate) struct Process {
     pub(crate) id: ProcessId,
+    /// The task that started it.
     pub(crate) task: String,
+    /// The task that it was handed over to; `None`: it is still that one's.
+    pub(crate) heir: Mutex<Option<String>>,
     pub(crate) command: String,
     pub(crate) cwd: PathBuf,
     pub(crate) pid: u32,
@@ -113,7 +116,7 @@ impl Process {
         };
         ProcessInfo {
             id: self.id.clone(),
-            task: self.task.clone(),
+            task: self.owner(),
             command: self.command.clone(),
             cwd: self.cwd.clone(),
             pid: self.pid,
@@ -144,6 +147,11 @@ impl Process {
     /// Names this run among those with its id.
     pub(crate) fn run(&self) -> String {
         run_of(&self.id, self.exits.len())
+    }
+
+    /// The task that it belongs to.
+    pub(crate) fn owner(&self) -> String {
+        lock(&self.heir).clone().unwrap_or_else(|| self.task.clone())
     }
 
     /// Tells that something in its row changed.

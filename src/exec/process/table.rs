@@ -56,7 +56,7 @@ impl Exec {
 
     /// The command lines of the background processes of a task, or of this one.
     pub fn commands(&self, task: &str, id: Option<&ProcessId>) -> Vec<String> {
-        let wanted = |p: &&std::sync::Arc<Process>| p.task == task && id.is_none_or(|id| p.id == *id);
+        let wanted = |p: &&std::sync::Arc<Process>| p.owner() == task && id.is_none_or(|id| p.id == *id);
         self.hub.all().iter().filter(wanted).map(|p| p.command.clone()).collect()
     }
 
@@ -78,9 +78,9 @@ impl Exec {
         Ok(report(&process, last_characters(&plain_rest(&bytes), 1000).to_owned()))
     }
 
-    /// The task that started a process.
+    /// The task that a process belongs to.
     pub fn task_of(&self, id: &ProcessId) -> Result<String, ExecError> {
-        Ok(self.hub.find(id)?.task.clone())
+        Ok(self.hub.find(id)?.owner())
     }
 
     /// The last `count` characters of output.
@@ -139,7 +139,7 @@ fn report(process: &Process, output: String) -> Report {
     let info = process.info();
     let life = lock(&process.life);
     Report {
-        task: process.task.clone(),
+        task: process.owner(),
         exit: life.exit().cloned(),
         survivors: life.has_survivors(),
         typed: life.typed,

@@ -31,7 +31,7 @@ impl Exec {
     /// What would read text that is typed into a process of this task now; `None` when that is not certain. Blocks for a few
     /// looks at `/proc`.
     pub fn front(&self, task: &str, id: &ProcessId) -> Option<ForegroundReader> {
-        let process = self.hub.find(id).ok().filter(|process| process.task == task && !process.over())?;
+        let process = self.hub.find(id).ok().filter(|process| process.owner() == task && !process.over())?;
         // What reads it on another machine is not seen from here.
         if process.remote.is_some() {
             return None;

@@ -59,11 +59,13 @@ fn fork(
         (key, copy, end),
     )?;
     tx.execute("INSERT INTO prompts (session, text) SELECT ?2, text FROM prompts WHERE session = ?1", (key, copy))?;
-    // An earlier plan is read from the entries; what was granted, or raised of a budget, holds in that session only.
+    // An earlier plan is read from the entries; what was granted, or raised of a budget, holds in
+    // that session only, and its children tell it what they did.
     tx.execute(
         "INSERT INTO session_meta (session, name, value)
          SELECT ?2, name, value FROM session_meta
-         WHERE session = ?1 AND name NOT IN ('grants', 'budget') AND (?3 = 9223372036854775807 OR name <> 'plan')",
+         WHERE session = ?1 AND name NOT IN ('grants', 'budget', 'children')
+           AND (?3 = 9223372036854775807 OR name <> 'plan')",
         (key, copy, end),
     )?;
     commands::copy(tx, key, copy, end_turn)?;

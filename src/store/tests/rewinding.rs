@@ -154,6 +154,46 @@ fn changes_are_those_in_effect_from_the_prompt_on() {
 }
 
 #[test]
+fn what_children_changed_goes_back_with_the_turn_that_began_them() {
+    let home = home();
+    run(async {
+        let store = Store::spawn(home.path());
+        let one = id("one");
+        store.create(new("one", "/w")).await.expect("made");
+        store.append(&one, talk()).await.expect("kept");
+        let prompt = store.item(&one, ItemId(3)).await.expect("reads").expect("one").at;
+        let below =
+            [("early", &one, prompt - 1, "/w"), ("late", &one, prompt, "/w"), ("tree", &one, prompt, "/h-worktrees/x")];
+        let late = id("late");
+        for (name, parent, started_at, cwd) in below.into_iter().chain([("deep", &late, prompt + 1, "/w")]) {
+            let (model, source) = ("m".to_owned(), "child".to_owned());
+            let new = NewSession { id: id(name), cwd: cwd.into(), model, source, started_at };
+            store.create(new).await.expect("made");
+            store.append(&id(name), vec![item(1, user(name))]).await.expect("kept");
+            store.adopt(&id(name), parent).await.expect("adopted");
+            let path = format!("/w/{name}");
+            store.record_changes(&id(name), vec![change(1, &path, None, Some("A"))]).await.expect("kept");
+        }
+        let paths = |changes: Vec<FileChange>| -> Vec<String> {
+            let mut all: Vec<String> = changes.iter().map(|change| change.path.display().to_string()).collect();
+            all.sort();
+            all
+        };
+        let since = store.since(&one, ItemId(3)).await.expect("reads");
+        assert_eq!(since.children, [id("late"), id("deep")]);
+        assert_eq!(paths(since.changes), ["/w/deep", "/w/late"]);
+        assert_eq!(counts(&store).await, [(3, 2), (1, 3)]);
+        store.rewind(&one, to(3, true, &["/w/late"])).await.expect("rewinds");
+        assert_eq!(store.changes(&late).await.expect("reads"), []);
+        assert_eq!(paths(store.since(&one, ItemId(1)).await.expect("reads").changes), ["/w/deep", "/w/early"]);
+        let last = store.last_rewind(&one).await.expect("reads").expect("one");
+        store.redo(&one, last.key).await.expect("redone");
+        assert_eq!(paths(store.changes(&late).await.expect("reads")), ["/w/late"]);
+        assert_eq!(store.changes(&id("tree")).await.expect("reads").len(), 1);
+    });
+}
+
+#[test]
 fn a_fork_has_the_same_conversation_prompt_and_changes_and_nothing_else() {
     let home = home();
     run(async {

@@ -1,10 +1,11 @@
 //! The `delegate_task` tool: gives work to sessions of its own kind and waits for their summaries.
 
 use crate::config::Isolation;
+use crate::context::untrusted;
 use crate::policy::Intent;
 use crate::protocol::{ChildRow, ChildState, Outcome, ToolView};
 use crate::text::format::{elapsed, plural};
-use crate::tools::children::{Batch, ChildResult, Children, LeftWorktree, Task};
+use crate::tools::children::{Batch, ChildResult, Children, LeftWorktree, Ran, Task, TaskLimits};
 use crate::tools::spec::{Access, Call, OUTPUT_CAP, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -39,7 +40,12 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
         "context": {"type": "string", "description": "All it must know"},
         "toolsets": {"type": "array", "items": {"type": "string"}, "description": "Only these of yours; empty: all"},
         "role": {"type": "string", "enum": ["leaf", "orchestrator"], "description": "orchestrator: may delegate itself"},
-        "isolation": {"type": "string", "enum": ["none", "worktree"], "description": "worktree: a separate git worktree and branch, from the last commit; you merge it"}
+        "isolation": {"type": "string", "enum": ["none", "worktree"], "description": "worktree: a separate git worktree and branch, from the last commit; you merge it"},
+        "max_steps": {"type": "integer", "minimum": 1},
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "max_output_tokens": {"type": "integer", "minimum": 1},
+        "max_cost": {"type": "number"},
+        "timeout_seconds": {"type": "integer", "minimum": 1}
     });
     let mut properties = task.clone();
     properties["tasks"] = json!({
@@ -71,6 +77,32 @@ struct Args {
     isolation: Option<Isolation>,
     tasks: Option<Tasks>,
     background: bool,
+    #[serde(flatten)]
+    limits: Limits,
+}
+
+/// Bounds of a child.
+#[derive(Deserialize, Clone, Copy, Default)]
+#[serde(default)]
+struct Limits {
+    max_steps: Option<u32>,
+    max_tokens: Option<u64>,
+    max_output_tokens: Option<u64>,
+    max_cost: Option<f64>,
+    timeout_seconds: Option<u64>,
+}
+
+impl Limits {
+    /// None of them can be nothing.
+    fn of_task(self) -> TaskLimits {
+        TaskLimits {
+            steps: self.max_steps.filter(|most| *most > 0),
+            tokens: self.max_tokens.filter(|most| *most > 0),
+            output: self.max_output_tokens.filter(|most| *most > 0),
+            cost: self.max_cost.filter(|most| *most > 0.0),
+            seconds: self.timeout_seconds.filter(|most| *most > 0),
+        }
+    }
 }
 
 /// A list, or the JSON of one as text.
@@ -97,6 +129,8 @@ struct One {
     toolsets: Option<Names>,
     role: String,
     isolation: Option<Isolation>,
+    #[serde(flatten)]
+    limits: Limits,
 }
 
 impl One {
@@ -113,6 +147,7 @@ impl One {
             toolsets: toolsets.collect(),
             orchestrates: self.role == "orchestrator",
             isolation: self.isolation,
+            limits: self.limits.of_task(),
         }
     }
 }
@@ -127,11 +162,14 @@ impl Args {
             None => Vec::new(),
         };
         let tasks: Vec<Task> = if list.is_empty() {
-            let Self { goal, context, toolsets, role, isolation, .. } = self;
-            vec![One { goal, context, toolsets, role, isolation }.task()]
+            let Self { goal, context, toolsets, role, isolation, limits, .. } = self;
+            vec![One { goal, context, toolsets, role, isolation, limits }.task()]
         } else {
-            // What a task does not say, the call says for all.
-            list.into_iter().map(|one| One { isolation: one.isolation.or(self.isolation), ..one }.task()).collect()
+            let all = self.limits.of_task();
+            list.into_iter()
+                .map(|one| One { isolation: one.isolation.or(self.isolation), ..one }.task())
+                .map(|task| Task { limits: task.limits.or(all), ..task })
+                .collect()
         };
         if tasks.len() > MAX_TASKS {
             return Err(ToolError::Args(format!("{} tasks are too many; at most {MAX_TASKS} a call", tasks.len())));
@@ -198,22 +236,32 @@ impl Call for Delegation {
                 background: self.background,
                 cancel: ctx.cancel.clone(),
             };
-            let results = self.children.run(batch).await.map_err(ToolError::Failed)?;
-            if ctx.cancel.is_cancelled() && results.iter().all(|result| result.summary.is_empty()) {
-                return Err(ToolError::Interrupted);
+            match self.children.run(batch).await.map_err(ToolError::Failed)? {
+                Ran::Ended(results)
+                    if ctx.cancel.is_cancelled() && results.iter().all(|result| result.summary.is_empty()) =>
+                {
+                    Err(ToolError::Interrupted)
+                }
+                Ran::Ended(results) => Ok(output(&results)),
+                Ran::Background { results, moved } => Ok(begun(&results, moved)),
             }
-            Ok(if self.background { begun(&results) } else { output(&results) })
         })
     }
 }
 
-/// What the model gets of children that work on without it.
-fn begun(results: &[ChildResult]) -> ToolOutput {
-    let agents: Vec<Value> =
-        results.iter().map(|result| json!({"agent": result.row.name, "goal": result.row.goal})).collect();
+/// What the model gets of children that work on without it. `moved`: a person sent them to the background.
+fn begun(results: &[ChildResult], moved: bool) -> ToolOutput {
+    let agents: Vec<Value> = results
+        .iter()
+        .map(|result| json!({"agent": result.row.name, "goal": result.row.goal, "state": result.row.state.word()}))
+        .collect();
     let note = "they work on; the result comes as a message. Go on with something else, or end your turn";
-    let value = json!({"status": "running in background", "agents": agents, "note": note});
-    ToolOutput::json(&value).summary(format!("{} in background", plural(results.len() as u64, "child", "children")))
+    let status = if moved { "moved to the background by the user" } else { "running in background" };
+    let value = json!({"status": status, "agents": agents, "note": note});
+    let rows = results.iter().map(|result| result.row.clone()).collect();
+    let mut output = ToolOutput::json(&value);
+    output.view.children = rows;
+    output.summary(format!("{} in background", plural(results.len() as u64, "child", "children")))
 }
 
 /// What the model gets: a summary of each child that starts with its status.
@@ -246,10 +294,14 @@ fn said(result: &ChildResult) -> String {
 
 fn value(result: &ChildResult) -> Value {
     let row = &result.row;
+    let summary = match result.strangers.as_slice() {
+        [] => result.summary.clone(),
+        strangers => untrusted::wrapped(&strangers.join(", "), &result.summary),
+    };
     let mut value = json!({
         "agent": row.name,
         "status": status(row),
-        "summary": result.summary,
+        "summary": summary,
     });
     if !result.error.is_empty() {
         value["error"] = json!(result.error);
@@ -266,6 +318,9 @@ fn value(result: &ChildResult) -> Value {
         if more > 0 {
             value["more_files"] = json!(more);
         }
+    }
+    if !result.processes.is_empty() {
+        value["processes"] = json!(result.processes);
     }
     if let Some(left) = &result.worktree {
         value["worktree"] = worktree(left);

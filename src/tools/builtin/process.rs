@@ -96,6 +96,7 @@ enum Action {
     Resize,
     Kill,
     Restart,
+    HandOver,
     Close,
 }
 
@@ -111,13 +112,13 @@ impl Action {
             | Self::Kill
             | Self::Restart
             | Self::Close => true,
-            Self::List | Self::Poll | Self::Log | Self::Wait | Self::Screen => false,
+            Self::List | Self::Poll | Self::Log | Self::Wait | Self::Screen | Self::HandOver => false,
         }
     }
 }
 
 /// Actions by the names that the model gives them.
-const ACTIONS: [(&str, Action); 13] = [
+const ACTIONS: [(&str, Action); 14] = [
     ("list", Action::List),
     ("poll", Action::Poll),
     ("log", Action::Log),
@@ -130,6 +131,7 @@ const ACTIONS: [(&str, Action); 13] = [
     ("resize", Action::Resize),
     ("kill", Action::Kill),
     ("restart", Action::Restart),
+    ("hand_over", Action::HandOver),
     ("close", Action::Close),
 ];
 
@@ -233,7 +235,13 @@ fn intent(action: Action, id: &ProcessId, data: &str, keys: &Keys, ctx: &ToolCtx
             Some((line, cwd)) => Intent::Command { line, cwd, background: true },
             None => Intent::Talk,
         },
-        Action::List | Action::Poll | Action::Log | Action::Wait | Action::Screen | Action::Resize => Intent::Talk,
+        Action::List
+        | Action::Poll
+        | Action::Log
+        | Action::Wait
+        | Action::Screen
+        | Action::HandOver
+        | Action::Resize => Intent::Talk,
         Action::SendKeys | Action::Signal | Action::Kill | Action::Close => Intent::Handle,
     }
 }
@@ -264,6 +272,7 @@ fn words(
         Action::Resize => format!("{columns}×{rows} → {program}"),
         Action::Kill => format!("kill {program}"),
         Action::Restart => format!("restart {program}"),
+        Action::HandOver => format!("hand over {program}"),
         Action::Close => format!("end of input → {program}"),
     }
 }

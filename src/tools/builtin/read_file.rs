@@ -25,6 +25,8 @@ use std::io::{self, Read, Seek as _};
 use std::path::Path;
 use std::sync::LazyLock;
 
+/// The end of the error after what follows.
+const STILL: &str = "times with no change; use what you have";
 /// What stands for content that the model has already.
 pub const UNCHANGED: &str = "File unchanged since last read. The content from the earlier read_file result in this conversation is still current; refer to it instead of reading it again.";
 
@@ -315,6 +317,11 @@ impl ReadCall {
     }
 }
 
+/// Whether a result says that the file is as an earlier call of the same kind told it.
+pub fn is_known(result: &str) -> bool {
+    result.contains(UNCHANGED) || result.contains(STILL)
+}
+
 /// The stub for a part that the model has; an error from the second repeat on.
 fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<ToolOutput>, ToolError> {
     let mut ledger = lock(&ctx.files);
@@ -322,7 +329,7 @@ fn repeated(ctx: &ToolCtx, key: &ReadKey, stamp: (u128, u64)) -> Result<Option<T
     mark.repeats += 1;
     if mark.repeats > 1 {
         return Err(ToolError::Failed(format!(
-            "blocked: the same part of {} was read {} times with no change; use what you have",
+            "blocked: the same part of {} was read {} {STILL}",
             key.path.display(),
             mark.repeats + 1
         )));

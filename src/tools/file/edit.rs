@@ -369,6 +369,10 @@ mod tests {
             fn called(&self, _: &crate::protocol::SessionId) -> Option<String> {
                 None
             }
+
+            fn parent(&self) -> Option<crate::protocol::SessionId> {
+                None
+            }
         }
         let mut bench = Bench::new();
         bench.write("a", "old\n");

@@ -5,7 +5,7 @@ use crate::lock::lock;
 use crate::policy::rule::said;
 use crate::policy::{Grant, Scope, proposals};
 use crate::tools::spec::ToolCtx;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 impl Gate {
     /// What was granted for this session, for storage.
@@ -16,6 +16,30 @@ impl Gate {
     /// Puts back the grants of a resumed session.
     pub fn restore_grants(&self, grants: Vec<String>) {
         lock(&self.rules).session = grants.into();
+    }
+
+    /// What was and will be granted in the session of `above` holds here, too; never the other way round.
+    pub fn beneath(self: &Arc<Self>, above: &Arc<Self>) {
+        // Once, when the session is built.
+        let _ = self.above.set(Arc::clone(above));
+        let mut below = lock(&above.below);
+        below.retain(|gate| gate.strong_count() > 0);
+        below.push(Arc::downgrade(self));
+    }
+
+    /// What was granted in the sessions above.
+    pub(super) fn inherited(&self) -> Vec<String> {
+        let Some(above) = self.above.get() else { return Vec::new() };
+        let mut all = above.inherited();
+        all.extend(above.grants());
+        all
+    }
+
+    /// Questions that wait here and below are judged anew.
+    fn stir_all(&self) {
+        self.stir();
+        let below: Vec<Arc<Self>> = lock(&self.below).iter().filter_map(Weak::upgrade).collect();
+        below.iter().for_each(|gate| gate.stir_all());
     }
 
     /// Grants as people read them.
@@ -56,7 +80,7 @@ impl Gate {
 
     fn grant(&self, entries: &[String]) {
         lock(&self.rules).grant(entries);
-        self.stir();
+        self.stir_all();
         self.asker.grants_changed();
     }
 }

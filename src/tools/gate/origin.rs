@@ -159,7 +159,16 @@ impl Gate {
         *lock(&self.untrusted) = untrusted;
     }
 
+    /// Text entered the conversation that others read of these; it is fenced already.
+    pub fn told_of(&self, strangers: &[String]) {
+        strangers.iter().for_each(|name| self.entered(name, Vec::new()));
+    }
+
     fn entered(&self, name: &str, files: Vec<(PathBuf, String)>) {
+        if let Some(above) = self.above.get().filter(|_| !files.is_empty()) {
+            // They lie where the parent works as well.
+            above.entered("", files.clone());
+        }
         let mut untrusted = lock(&self.untrusted);
         let before = untrusted.clone();
         if !name.is_empty() {

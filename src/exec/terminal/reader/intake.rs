@@ -199,7 +199,7 @@ impl Reader {
                 }
                 self.hub.notices.post(Notice::Matched {
                     id: self.process.id.clone(),
-                    task: self.process.task.clone(),
+                    task: self.process.owner(),
                     command: self.process.command.clone(),
                     pattern: found.pattern,
                     lines: found.lines,

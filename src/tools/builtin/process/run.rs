@@ -52,6 +52,18 @@ pub(super) async fn carry_out(order: &Order, ctx: &ToolCtx) -> Result<ToolOutput
             Ok(ToolOutput::json(&value).summary(format!("{}×{}", order.size.0, order.size.1)))
         }
         Action::Restart => restart(id, ctx).await,
+        Action::HandOver => {
+            let Some(parent) = ctx.kin.as_ref().and_then(|kin| kin.parent()) else {
+                let value =
+                    json!({ "status": "error", "error": "this session has no parent: the process stays yours" });
+                let mut output = ToolOutput::json(&value).summary("no parent");
+                output.outcome = Outcome::Failed;
+                return Ok(output);
+            };
+            exec.hand_over(id, &parent.0)?;
+            let value = json!({ "status": "ok", "session_id": id.0, "note": "your parent has it from now on" });
+            Ok(ToolOutput::json(&value).summary("handed over"))
+        }
         // What the Enter key sends; the terminal makes a line feed of it unless the program asked for keys.
         Action::Submit => write(exec, id, &format!("{}\r", order.data)),
         Action::Write => write(exec, id, &order.data),
