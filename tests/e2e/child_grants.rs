@@ -150,5 +150,5 @@ fn what_a_child_read_of_strangers_is_fenced_for_its_parent() {
     let result = last_result(&requests[1]);
     assert!(result.contains("untrusted_tool_result source=") && result.contains("docs.example"), "{result}");
     let push = last_result(&requests[2]);
-    assert!(push.contains("untrusted text from docs.example"), "{push}");
+    assert!(push.contains("after untrusted text"), "{push}");
 }
