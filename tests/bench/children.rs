@@ -100,28 +100,30 @@ fn hundred() -> Vec<Row> {
     mock.answers(|request| {
         let tools = of_role(request, "tool");
         if !is_child(request) {
-            return (tools < BATCHES).then(|| batch(BATCH));
+            // The first one opens what a first turn opens.
+            return (tools <= BATCHES).then(|| batch(if tools == 0 { 1 } else { BATCH }));
         }
         let read = call("read_file", json!({ "path": "seed.txt", "offset": tools + 1, "limit": 3 }));
         Some(if tools < CALLS { Step::Calls(String::new(), vec![read]) } else { Step::Text("Done.".into()) })
     });
     let (_home, mut term) = window(&mock, "");
-    let open = descriptors(term.pid());
     term.send("go\r");
-    let began = Instant::now();
     let requests = CALLS + 1;
+    spin(Duration::from_secs(60), || mock.count() == requests + 2);
+    let open = descriptors(term.pid());
+    let began = Instant::now();
     let mut sizes = Vec::new();
     let mut echo = Duration::ZERO;
     for children in [10, 30, 60, 100] {
-        spin(Duration::from_secs(300), || mock.count() >= children * requests);
+        spin(Duration::from_secs(300), || mock.count() >= (children + 1) * requests);
         sizes.push(proc::rss(term.pid()));
         if children == 30 {
             echo = percentile(typed(&mut term, 60), 95);
         }
     }
-    spin(Duration::from_secs(60), || mock.count() > BATCHES * (BATCH * requests + 1));
-    term.wait("done");
+    spin(Duration::from_secs(60), || mock.count() > BATCHES * (BATCH * requests + 1) + requests + 1);
     let took = began.elapsed();
+    term.wait("done");
     std::thread::park_timeout(Duration::from_secs(2));
     let left = descriptors(term.pid()).saturating_sub(open);
     let grew = sizes[3] - sizes[0];
