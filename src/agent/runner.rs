@@ -25,6 +25,7 @@ mod resume;
 mod rewind;
 mod saving;
 mod session;
+mod take;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -502,6 +503,7 @@ impl Runner {
             AgentCommand::Compact(order) => self.compact_order(order).await,
             AgentCommand::RaiseBudget(by) => self.raise_budget(by).await,
             AgentCommand::UndoCommand(order) => self.undo_command(order).await,
+            AgentCommand::Take(order) => Box::pin(self.take(*order)).await,
             AgentCommand::SkipWait(again) => {
                 if self.wait.take().is_some() {
                     self.out.send(AgentEvent::RetryEnded).await;

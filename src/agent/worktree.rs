@@ -4,10 +4,13 @@
 //! They stand beside the home and not in it: commands in a sandbox can't write the home, and what the rules say of files that
 //! run later does not hold there.
 
+mod changes;
+mod merge;
 mod stays;
 #[cfg(test)]
 mod tests;
 
+pub use changes::Plan;
 pub use stays::Reason;
 
 use crate::config::Paths;
@@ -49,6 +52,14 @@ pub enum WorktreeError {
     Several(String),
     #[error("{name} stays: it has {}", list(.why))]
     Stays { name: String, why: Vec<Reason> },
+    #[error("{0} is gone; there is nothing to take or drop any more")]
+    Gone(String),
+    #[error("{name} is a worktree of {}; open a session there to take from it", .project.display())]
+    Foreign { name: String, project: PathBuf },
+    #[error("this session works in {name} itself; look at it from a session in {}", .project.display())]
+    Inside { name: String, project: PathBuf },
+    #[error("{name} holds more than what was shown now: {}; look again", list(.why))]
+    Grown { name: String, why: Vec<Reason> },
     #[error("could not create the folder {}: {source}", .folder.display())]
     Folder { folder: PathBuf, source: std::io::Error },
     #[error("git can't be started ({0}); install git")]
@@ -202,6 +213,16 @@ impl Worktrees {
             made = self.make(at, &format!("{name}-{number}"));
         }
         made
+    }
+
+    /// The one with this folder.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn at(&self, folder: &Path) -> Result<Worktree, WorktreeError> {
+        let is_ours = folder.parent() == Some(self.folder.as_path());
+        let gone = || WorktreeError::Gone(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        read(folder).filter(|_| is_ours).ok_or_else(gone)
     }
 
     /// All that are there, by name; folders that git knows nothing of are none. Blocks.

@@ -163,7 +163,8 @@ actions! {
     Budget "budget" Session "Show budgets; +5 or +200k raises the hard limits of this session" => "budget" [], "[+amount]";
     ContextView "context" Session "What fills the context window: pin, shorten, leave out" => "context" [], "";
     Compact "compact" Session "Compact the conversation: a summary in place of old entries" => "compact" ["compress"], "[focus|show|edit|undo]";
-    Diff "diff" Session "Files changed in this folder" => "diff" [], "";
+    Diff "diff" Session "Files changed in this folder; of a worktree: look at them, take or drop them" => "diff" [], "[child|worktree]";
+    WorktreeChanges "worktree-changes" Session "The changes in the worktree of a child: look at them, take or drop them";
     TurnDetails "turn-details" Session "What the last turn did: files, commands, checks; go to each" => "turn" [], "";
     Agents "agents" Session "All that works: tabs and their children, what waits for you first" => "agents" ["children"], "";
     ByTheWay "by-the-way" Session "Ask something during a turn; nothing of it is kept" => "btw" [], "<question>";
@@ -266,6 +267,11 @@ actions! {
     DeleteSession "delete-session" Lists "Move the selected session to the trash; in the trash, delete it after confirming";
     ForkSession "fork-session" Lists "Fork the selected session; in a rewind, before the selected prompt";
     SelectedTree "fork-tree" Lists "The tree of forks of the selected session";
+    OpenTab "open-tab" Lists "Open the selected agent in a tab";
+    TakeChange "take-change" Lists "Take the selected file or hunk into this folder";
+    TakeAll "take-all" Lists "Take all that is in the list into this folder";
+    DropChange "drop-change" Lists "Drop the selected file or hunk from the list";
+    DropWorktree "drop-worktree" Lists "Remove the worktree and its branch, after confirming";
     ExportSession "export-session" Lists "Export the selected session as Markdown";
     RestoreSession "restore-session" Lists "Restore the selected session from the trash, or the one moved there last";
     Play "play" Lists "Play the time line, or stop";

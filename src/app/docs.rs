@@ -28,7 +28,7 @@ pub const TYPED: &[(&str, &str)] = &[
 ];
 
 /// The contexts of what opens over the panes, and of fields and popups.
-const LOCAL: [Context; 15] = [
+const LOCAL: [Context; 16] = [
     Context::Completion,
     Context::Field,
     Context::Find,
@@ -38,6 +38,7 @@ const LOCAL: [Context; 15] = [
     Context::Question,
     Context::Sessions,
     Context::Rewind,
+    Context::Worktree,
     Context::Replay,
     Context::Stats,
     Context::Policy,

@@ -163,6 +163,28 @@ pub enum LoadRequest {
         /// What it is called; `None`: after the time.
         name: Option<String>,
     },
+    /// What a worktree with this name, branch or folder holds.
+    TreeChanges {
+        wanted: String,
+    },
+    /// The hunks of one of its files.
+    TreeHunks {
+        folder: String,
+        base: String,
+        path: String,
+        from: Option<String>,
+    },
+    /// Removes a worktree with all that is in it, as it was when it had this mark; the person said yes.
+    DropWorktree {
+        folder: String,
+        mark: String,
+    },
+    /// The sessions that are open in other windows of the home.
+    OtherWindows,
+    /// Shows a session in the window that it is open in.
+    FocusWindow {
+        session: SessionId,
+    },
     /// What the files that tools changed in the open session differ in now.
     Files,
     /// Toolsets, and which of them the open session has.

@@ -7,7 +7,7 @@ use super::model::transcript::{CellKind, ToolCell, ToolState};
 use super::model::{Model, Retry, TurnStatus};
 use crate::app::approvals::{policy_changed, seen};
 use crate::app::lists::{context, local_models};
-use crate::app::session::{btw, compaction, items, queue, rewind, scripts, sessions, tabs, turn};
+use crate::app::session::{btw, compaction, items, queue, rewind, scripts, sessions, tabs, turn, worktree};
 use crate::app::window::sidebar;
 use crate::protocol::{AgentEvent, ToolStart};
 
@@ -56,6 +56,7 @@ pub fn agent(model: &mut Model, out: &mut Vec<Effect>, event: AgentEvent) {
         AgentEvent::Rewound(rewound) => rewind::rewound(model, out, *rewound),
         AgentEvent::Answered { question, answer } => btw::answered(model, question, answer),
         AgentEvent::GoalChanged(goal) => model.tab.sidebar.goal = goal,
+        AgentEvent::Taken(taken) => worktree::taken(model, out, taken),
         AgentEvent::PlanChanged(plan) => model.tab.sidebar.plan = plan,
         AgentEvent::ChangedOutside(files) => sidebar::changed_outside(model, out, files),
         AgentEvent::PolicyChanged(changes) => policy_changed::changed(model, out, changes),

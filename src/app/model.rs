@@ -24,6 +24,7 @@ pub mod toolsets;
 pub mod transcript;
 pub mod types;
 pub mod undo;
+pub mod worktree;
 
 use crate::app::input::vi;
 use crate::app::lists::uses;

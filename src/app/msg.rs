@@ -113,6 +113,16 @@ pub enum LoadReply {
     Neighbours(Option<crate::app::model::tab::Neighbours>),
     /// Folder and branch of a new worktree, or why there is none.
     Worktree(Result<(String, String), String>),
+    /// What a worktree holds, or why that can't be known; `wanted` as it was asked.
+    TreeChanges { wanted: String, result: Result<Box<crate::protocol::TreeChanges>, String> },
+    /// The hunks of one of its files.
+    TreeHunks { path: String, result: Result<Box<crate::protocol::TreeHunks>, String> },
+    /// A worktree was removed, in words, or why not.
+    WorktreeDropped { folder: String, result: Result<String, String> },
+    /// Sessions that are open in other windows.
+    OtherWindows(Vec<OtherSession>),
+    /// A session was shown in its window, or why not.
+    WindowFocused(Result<(), String>),
     /// Files of the session that differ from what its tools found: path, lines added and removed.
     Files { session: crate::protocol::SessionId, files: Vec<(String, u32, u32)> },
     /// Toolsets, by name.
@@ -175,6 +185,15 @@ pub enum LoadReply {
     Trusted(Result<(), String>),
     /// What a plugin's command came to: text for the person and a prompt for the model, either may be empty.
     PluginAnswered { name: String, result: Result<(String, String), String> },
+}
+
+/// A session that is open in another window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherSession {
+    pub session: crate::protocol::WindowSession,
+    pub pid: u32,
+    /// The terminal that it runs in, such as `/dev/pts/3`; empty: not known.
+    pub terminal: String,
 }
 
 /// A path that fits a word.

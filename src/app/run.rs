@@ -14,7 +14,7 @@ use crate::app::lists::{agents, backends, context, extensions, models, named, pa
 use crate::app::reading::{find, footer, scroll, seek, select};
 use crate::app::session::tabs::Go;
 use crate::app::session::{
-    btw, budget, checkout, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo,
+    btw, budget, checkout, compaction, goal, queue, replay, rewind, sessions, stats, tabs, turn, undo, worktree,
 };
 use crate::app::terminal::{editor, pane, processes, split, taking_over};
 use crate::app::window::{appearance, borders, quitting, settings, sidebar};
@@ -81,14 +81,16 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         Action::RedoExchange => rewind::redo(model, out),
         Action::ContextView => context::open(model, out),
         Action::TurnDetails => footer::open_last(model),
-        Action::Compact => compaction::compact(model, out, argument),
+        Action::Compact => compaction::compact(out, argument),
         Action::Budget => budget::budget(model, out, argument),
         Action::UndoCommand => undo::open(model, out, argument),
         Action::Fork => sessions::fork(model, out),
         Action::SessionTree => tree::open(model, out),
         Action::Replay => replay::here(model, out),
         Action::Stats => stats::open(model, out, argument),
-        Action::Agents => agents::open(model),
+        Action::Agents => agents::open(model, out),
+        Action::Diff if !argument.trim().is_empty() => worktree::open(model, out, argument),
+        Action::WorktreeChanges => worktree::of_children(model, out),
         Action::ByTheWay => btw::ask(model, out, argument),
         Action::Worktree => checkout::begin(model, out, argument),
         Action::Goal => goal::goal(model, out, argument),
@@ -218,6 +220,11 @@ pub fn run(model: &mut Model, out: &mut Vec<Effect>, action: Action, argument: &
         | Action::ForkSession
         | Action::SelectedTree
         | Action::ExportSession
+        | Action::OpenTab
+        | Action::TakeChange
+        | Action::TakeAll
+        | Action::DropChange
+        | Action::DropWorktree
         | Action::Play
         | Action::PlaySpeed
         | Action::Jump0

@@ -8,10 +8,13 @@ use super::{approvals, events};
 use crate::app::approvals::{inert, permissions, policy_changed};
 use crate::app::input::{completion, composer, drafts, focus, history, keys, mouse, vi};
 use crate::app::lists::{
-    extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets, tree, uses,
+    agents, extensions, first_run, local_models, models, named, own_server, self_test, servers, sign_in, toolsets,
+    tree, uses,
 };
 use crate::app::reading::{marking, scroll, select};
-use crate::app::session::{checkout, elsewhere, items, queue, replay, rewind, sessions, stats, tabs, turn, undo};
+use crate::app::session::{
+    checkout, elsewhere, items, queue, replay, rewind, sessions, stats, tabs, turn, undo, worktree,
+};
 use crate::app::terminal::{asks, editor, pane};
 use crate::app::window::{appearance, modals, sidebar, talk, wake};
 use crate::config::Config;
@@ -219,6 +222,13 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::Exported(text) => model.notices.add(model.now, Level::Info, text),
         LoadReply::Neighbours(found) => checkout::found(model, found),
         LoadReply::Worktree(result) => checkout::made(model, result),
+        LoadReply::TreeChanges { wanted, result } => {
+            worktree::listed(model, out, &wanted, result.map(|it| *it));
+        }
+        LoadReply::TreeHunks { path, result } => worktree::hunks(model, &path, result.map(|it| *it)),
+        LoadReply::WorktreeDropped { folder, result } => worktree::removed(model, out, &folder, result),
+        LoadReply::OtherWindows(sessions) => agents::others(model, sessions),
+        LoadReply::WindowFocused(result) => agents::focused(model, result),
         LoadReply::Git(git) => model.tab.sidebar.git = git,
         LoadReply::Files { session, files } => sidebar::files(model, &session, files),
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
@@ -269,6 +279,7 @@ fn settle(model: &mut Model, out: &mut Vec<Effect>) {
     vi::settle(model, out);
     queue::settle(model, out);
     tabs::save(model, out);
+    tabs::hold(model, out);
     wake::schedule(model, out);
 }
 
@@ -389,6 +400,7 @@ mod tests {
             text: "?".into(),
             choices: vec!["a".into(); number % 3],
             allow_freetext: true,
+            own_answer: String::new(),
         };
         let outcome = TurnOutcome { turn: 1, end: TurnEnd::Completed, steps: 1, duration_ms: 1 };
         let mouse = |kind| Msg::Mouse(Mouse { column: number as u16, row: number as u16 % 30, kind, shift: false });

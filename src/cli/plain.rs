@@ -349,6 +349,7 @@ impl Talk {
             | AgentEvent::Resumed(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
+            | AgentEvent::Taken(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::GoalChanged(_)
             | AgentEvent::Answered { .. }

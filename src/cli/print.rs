@@ -246,6 +246,7 @@ impl Report {
             | AgentEvent::Resumed(_)
             | AgentEvent::Rewound(_)
             | AgentEvent::RewindAsks { .. }
+            | AgentEvent::Taken(_)
             | AgentEvent::PlanChanged(_)
             | AgentEvent::GoalChanged(_)
             | AgentEvent::Answered { .. }

@@ -67,6 +67,8 @@ pub enum Context {
     Sessions,
     /// The prompts to go back to, and what is taken back.
     Rewind,
+    /// The changes of a git worktree.
+    Worktree,
     /// A session on a time line.
     Replay,
     /// Figures over time.
@@ -83,7 +85,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order of the help page.
-    pub const ALL: [Context; 23] = [
+    pub const ALL: [Context; 24] = [
         Context::Global,
         Context::Composer,
         Context::Completion,
@@ -100,6 +102,7 @@ impl Context {
         Context::Question,
         Context::Sessions,
         Context::Rewind,
+        Context::Worktree,
         Context::Replay,
         Context::Stats,
         Context::Policy,
@@ -128,6 +131,7 @@ impl Context {
             Context::Question => "question",
             Context::Sessions => "sessions",
             Context::Rewind => "rewind",
+            Context::Worktree => "worktree",
             Context::Replay => "replay",
             Context::Stats => "stats",
             Context::Policy => "policy",

@@ -81,8 +81,14 @@ impl Hosted {
 
 impl Caller {
     async fn ask(&self, text: String, choices: Vec<String>, allow_freetext: bool) -> Result<String, String> {
-        let question =
-            Question { id: QuestionId::default(), call_id: self.call_id.clone(), text, choices, allow_freetext };
+        let question = Question {
+            id: QuestionId::default(),
+            call_id: self.call_id.clone(),
+            text,
+            choices,
+            allow_freetext,
+            own_answer: String::new(),
+        };
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err("the call was stopped".into()),

@@ -25,6 +25,16 @@ pub struct ChildRow {
     pub used: Usage,
     /// What is left of its limits, in words: `12K tokens left`. Empty: none is set.
     pub left: String,
+    /// The git worktree that it works in, or left.
+    pub worktree: Option<ChildTree>,
+}
+
+/// The git worktree of a child.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChildTree {
+    pub branch: String,
+    pub folder: String,
 }
 
 /// Where a child is.
@@ -68,19 +78,22 @@ impl ChildState {
 }
 
 impl ChildRow {
+    /// Branch, steps, tokens, money and what is left, as far as they are known; what is not is empty.
+    pub fn parts(&self) -> [String; 5] {
+        let tokens = self.used.input + self.used.output;
+        let tokens = (tokens > 0).then(|| format::tokens(i64::try_from(tokens).unwrap_or(i64::MAX)));
+        [
+            self.worktree.as_ref().map(|tree| tree.branch.clone()).unwrap_or_default(),
+            format::plural(u64::from(self.steps), "step", "steps"),
+            tokens.map(|tokens| format!("{tokens} tokens")).unwrap_or_default(),
+            self.used.cost.map(format::dollars).unwrap_or_default(),
+            self.left.clone(),
+        ]
+    }
+
     /// `3 steps · 4.2K tokens · $0.012`, as far as it is known.
     pub fn figures(&self) -> String {
-        let mut parts = vec![format::plural(u64::from(self.steps), "step", "steps")];
-        let tokens = self.used.input + self.used.output;
-        if tokens > 0 {
-            parts.push(format!("{} tokens", format::tokens(i64::try_from(tokens).unwrap_or(i64::MAX))));
-        }
-        if let Some(cost) = self.used.cost {
-            parts.push(format::dollars(cost));
-        }
-        if !self.left.is_empty() {
-            parts.push(self.left.clone());
-        }
+        let parts: Vec<String> = self.parts().into_iter().skip(1).filter(|part| !part.is_empty()).collect();
         parts.join(" · ")
     }
 }

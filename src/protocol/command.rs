@@ -2,7 +2,7 @@
 
 use super::{
     ApprovalId, CompactOrder, ContextOrder, Decision, Effort, GoalOrder, Image, ItemId, Mode, QuestionId, Raise,
-    RewindOrder, SessionId, UndoOrder,
+    RewindOrder, SessionId, TakeOrder, UndoOrder,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,8 @@ pub enum AgentCommand {
     Context(ContextOrder),
     /// Puts back what a command changed; refused while a turn runs.
     UndoCommand(UndoOrder),
+    /// Takes changes of a worktree into the folder of the session; refused while a turn runs.
+    Take(Box<TakeOrder>),
     /// A running retry wait ends now: try again, or (`false`) give up.
     SkipWait(bool),
     /// Re-reads the configuration (a key was pasted, a setting changed).

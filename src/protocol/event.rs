@@ -3,7 +3,7 @@
 use super::{
     Approval, ApprovalId, BudgetSign, ChildRow, ContextView, Effort, Goal, Image, InnerCall, Item, ItemId, LeftOut,
     Mode, OutsideFile, Payload, PolicyChange, Preview, ProcessId, Question, QuestionId, ResumeCard, RewindOrder,
-    Rewound, SessionId, SummaryBody, Target, Todo, UnavailableBackend, Usage,
+    Rewound, SessionId, SummaryBody, Taken, Target, Todo, UnavailableBackend, Usage,
 };
 use crate::text::format;
 use serde::{Deserialize, Serialize};
@@ -107,6 +107,8 @@ pub enum AgentEvent {
         order: RewindOrder,
         files: Vec<String>,
     },
+    /// What came of an order to take changes of a worktree.
+    Taken(Taken),
     PlanChanged(Vec<Todo>),
     /// What the model says to a question beside the turn; nothing of it is kept.
     Answered {

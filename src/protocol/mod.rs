@@ -21,6 +21,7 @@ mod resumed;
 mod rewind;
 mod session;
 mod summary;
+mod take;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -31,7 +32,7 @@ pub use approval::{
     Width,
 };
 pub use budget::{BudgetSign, Raise};
-pub use child::{ChildRow, ChildState};
+pub use child::{ChildRow, ChildState, ChildTree};
 pub use command::{AgentCommand, Opens, PolicyAnswer};
 pub use context::{ContextLayer, ContextOrder, ContextPart, ContextView, Keep, Layer, OutsideFile, PrefixBreak, Sent};
 pub use effort::Effort;
@@ -52,6 +53,7 @@ pub use rewind::{
 };
 pub use session::{PolicyChange, ProcessId, UnavailableBackend};
 pub use summary::{CompactOrder, SummaryBody, SummaryBy};
+pub use take::{Pick, Swap, TakeOrder, Taken, TreeChanges, TreeFile, TreeHunk, TreeHunks};
 pub use undo::{UndoOrder, UndoPoint, UndoPreview};
 pub use window::{
     SessionState, Waiting, WaitingId, WindowAnswer, WindowCall, WindowReply, WindowRequest, WindowSays, WindowSession,

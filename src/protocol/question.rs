@@ -11,6 +11,9 @@ pub struct Question {
     /// At most six.
     pub choices: Vec<String>,
     pub allow_freetext: bool,
+    /// What the free answer is called, where it means something of its kind: `Say what to change`. Empty: as usual.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub own_answer: String,
 }
 
 /// Counts up within a process.

@@ -76,6 +76,18 @@ pub async fn answer(request: LoadRequest, context: Context, facts: Facts) -> Opt
         LoadRequest::Worktree { checkout, name } => {
             LoadReply::Worktree(worktrees::made(&context, checkout, name).await)
         }
+        LoadRequest::TreeChanges { wanted } => {
+            LoadReply::TreeChanges { result: worktrees::changes(&context, &facts, wanted.clone()).await, wanted }
+        }
+        LoadRequest::TreeHunks { folder, base, path, from } => {
+            let result = worktrees::hunks(&context, &facts, (folder, base, path.clone(), from)).await;
+            LoadReply::TreeHunks { path, result }
+        }
+        LoadRequest::DropWorktree { folder, mark } => {
+            LoadReply::WorktreeDropped { result: worktrees::dropped(&context, folder.clone(), mark).await, folder }
+        }
+        LoadRequest::OtherWindows => LoadReply::OtherWindows(worktrees::others(&context).await),
+        LoadRequest::FocusWindow { session } => LoadReply::WindowFocused(worktrees::focused(&context, session).await),
         LoadRequest::Files => {
             let session = facts.session.as_ref()?.id.clone();
             let blobs = Blobs::new(context.paths.history());

@@ -1,10 +1,11 @@
-//! Several sessions in one checkout: who they are, and a worktree for one of them.
+//! Several sessions in one checkout: who they are, a worktree for one of them, what one holds; and the sessions of other windows.
 
 use super::Context;
 use super::loads::Facts;
-use crate::agent::worktree::{self, Worktrees};
+use crate::agent::worktree::{self, Worktree, WorktreeError, Worktrees};
 use crate::app::model::tab::Neighbours;
-use crate::protocol::{SessionId, WindowSession};
+use crate::app::msg::OtherSession;
+use crate::protocol::{SessionId, TreeChanges, TreeHunks, WindowSession, WindowStatus};
 use std::path::Path;
 
 /// Who else works in the checkout of the session in view, without one that is about to close.
@@ -34,4 +35,101 @@ pub async fn made(context: &Context, checkout: String, name: Option<String>) -> 
     let made = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
     let tree = made.map_err(|error| error.to_string())?;
     Ok((tree.folder.display().to_string(), tree.branch.unwrap_or_default()))
+}
+
+/// The worktree with a name, branch or folder.
+fn find(all: &Worktrees, wanted: &str) -> Result<Worktree, WorktreeError> {
+    if Path::new(wanted).is_absolute() { all.at(Path::new(wanted)) } else { all.named(wanted) }
+}
+
+fn ground(context: &Context) -> Result<Worktrees, String> {
+    match context.backends.current() {
+        Some(_) => Err("this session works on another machine, and worktrees are on this one".into()),
+        None => Ok(Worktrees::of(&context.paths)),
+    }
+}
+
+/// Looks off the async threads.
+async fn look<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, WorktreeError> + Send + 'static,
+) -> Result<T, String> {
+    let looked = tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?;
+    looked.map_err(|error| error.to_string())
+}
+
+/// What a worktree holds that the checkout of the session in view does not.
+pub async fn changes(context: &Context, facts: &Facts, wanted: String) -> Result<Box<TreeChanges>, String> {
+    let (all, cwd) = (ground(context)?, facts.cwd.clone());
+    let names = move |all: &Worktrees| -> String {
+        let names: Vec<String> = all.list().iter().map(Worktree::name).collect();
+        if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
+    };
+    let work = move || match find(&all, &wanted) {
+        Ok(tree) => Ok(Ok(Box::new(tree.differs(&tree.target(&cwd)?)?))),
+        Err(WorktreeError::Unknown(name)) => Ok(Err(format!("there is no worktree {name}{}", names(&all)))),
+        Err(error) => Err(error),
+    };
+    look(work).await?
+}
+
+/// The hunks of one of its files.
+pub async fn hunks(
+    context: &Context,
+    facts: &Facts,
+    (folder, base, path, from): (String, String, String, Option<String>),
+) -> Result<Box<TreeHunks>, String> {
+    let (all, cwd) = (ground(context)?, facts.cwd.clone());
+    look(move || {
+        let tree = all.at(Path::new(&folder))?;
+        tree.hunks(&tree.target(&cwd)?, &base, &path, from.as_deref()).map(Box::new)
+    })
+    .await
+}
+
+/// Removes a worktree with all that is in it, after the yes of the person. One that a session works in stays.
+pub async fn dropped(context: &Context, folder: String, mark: String) -> Result<String, String> {
+    let all = ground(context)?;
+    let engine = context.engine.clone();
+    let work = move || {
+        let tree = all.at(Path::new(&folder))?;
+        if let Some(session) = engine.open_in(&tree.folder) {
+            return Ok(Err(format!("{} stays: the session “{session}” is open in it; close it first", tree.name())));
+        }
+        let at = tree.discard(&mark)?;
+        let short: String = at.chars().take(10).collect();
+        let what = tree.branch.clone().unwrap_or_else(|| tree.name());
+        Ok(Ok(format!("removed {what}; its last commit was {short}")))
+    };
+    look(work).await?
+}
+
+/// The sessions that are open in other windows of this home.
+pub async fn others(context: &Context) -> Vec<OtherSession> {
+    let engine = context.engine.clone();
+    let work = move || {
+        let window = |(status, sessions): (WindowStatus, Vec<WindowSession>)| {
+            let terminal = terminal_of(status.pid);
+            sessions.into_iter().map(move |session| OtherSession {
+                session,
+                pid: status.pid,
+                terminal: terminal.clone(),
+            })
+        };
+        engine.other_windows().into_iter().flat_map(window).collect()
+    };
+    // A task that was ended with the program is missed by nobody.
+    tokio::task::spawn_blocking(work).await.unwrap_or_default()
+}
+
+/// The terminal that a process reads from; empty where that can't be known.
+fn terminal_of(pid: u32) -> String {
+    let link = std::fs::read_link(format!("/proc/{pid}/fd/0")).unwrap_or_default();
+    if link.starts_with("/dev/") && link != Path::new("/dev/null") { link.display().to_string() } else { String::new() }
+}
+
+/// Shows a session in the window that it is open in.
+pub async fn focused(context: &Context, session: SessionId) -> Result<(), String> {
+    let engine = context.engine.clone();
+    let work = move || engine.focus_elsewhere(&session);
+    tokio::task::spawn_blocking(work).await.map_err(|error| error.to_string())?
 }

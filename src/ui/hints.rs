@@ -138,7 +138,7 @@ fn in_modal(model: &Model, modal: &Modal) -> Vec<Hint> {
         Modal::Rewind(state) if state.confirm.is_some() => list("confirm", if state.undo { "close" } else { "back" }),
         Modal::Rewind(_) => list("continue", "close"),
         // The edge of the card says them.
-        Modal::Undo(_) | Modal::Stats(_) => Vec::new(),
+        Modal::Undo(_) | Modal::Stats(_) | Modal::Worktree(_) => Vec::new(),
         Modal::Replay(_) => said(&[
             (hint::pair(key(Action::Left), key(Action::Right)), "item"),
             (hint::pair(key(Action::Up), key(Action::Down)), "screen"),

@@ -6,6 +6,7 @@ mod approvals;
 mod bad_days;
 mod brakes;
 mod carried;
+mod changes;
 mod child_background;
 mod child_brakes;
 mod child_ends;

@@ -85,6 +85,7 @@ async fn one(family: &Arc<Family>, batch: &Batch, task: &Task, number: u64, over
     family.parent.opener.order(&id, AgentCommand::Told(task.goal.clone()));
     family.change(number, |row| {
         (row.session, row.state, row.began) = (Some(id.clone()), ChildState::Working, crate::agent::now());
+        row.worktree = place.tree.as_ref().map(tree::row);
     });
     family.owe_more(number).await;
     let notes = [place.note, cut].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
@@ -119,8 +120,10 @@ async fn over_with(family: &Family, batch: &Batch, number: u64, state: ChildStat
     let bounded = tokio::task::spawn_blocking(move || outcome::bounded(&answer, most, &spill, number));
     let summary = bounded.await.unwrap_or_default();
     let at = crate::agent::now();
+    let left = seen.worktree.as_ref().map(tree::left_row);
     let end = |row: &mut ChildRow| {
         (row.state, row.doing, row.ended) = (state, String::new(), at);
+        row.worktree.clone_from(&left);
         if row.began == 0 {
             row.began = at;
         }

@@ -3,7 +3,7 @@
 use super::Now;
 use crate::agent::worktree::{Reason, Worktree, WorktreeError, Worktrees};
 use crate::config::Isolation;
-use crate::protocol::{Mode, SessionId};
+use crate::protocol::{ChildTree, Mode, SessionId};
 use crate::tools::builtin::terminal;
 use crate::tools::children::{LeftWorktree, Task};
 use std::path::PathBuf;
@@ -81,6 +81,16 @@ pub fn words(tree: &Worktree) -> String {
          commit of {project}. Work only there. Before you end, commit all that is to be kept (git add, git commit): \
          what is in no commit can't be merged."
     )
+}
+
+/// What the row of a child says of its worktree.
+pub fn row(tree: &Worktree) -> ChildTree {
+    ChildTree { branch: tree.branch.clone().unwrap_or_default(), folder: tree.folder.display().to_string() }
+}
+
+/// The same of one that stays.
+pub fn left_row(left: &LeftWorktree) -> ChildTree {
+    ChildTree { branch: left.branch.clone(), folder: left.folder.display().to_string() }
 }
 
 /// A child has ended: its worktree goes when nothing is in it. What stays is told, and so is what can't be known.

@@ -3,6 +3,7 @@
 use super::{BRANCH, CHECKOUT, LOOK, Worktree, WorktreeError, entries, line, on};
 use crate::exec::{Repo, RepoError};
 use crate::text::format::plural;
+use crate::tools::file::write;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
@@ -122,19 +123,73 @@ impl Worktree {
         let _turn = self.folder.parent().and_then(alone);
         let until = Instant::now() + CHECKOUT;
         let repo = Repo::of(&self.folder, until)?;
-        let ours = on(&repo, until)?.filter(|branch| branch.starts_with(BRANCH));
         // What is looked at is what goes: a commit that comes meanwhile keeps its branch.
         let at = head(&repo, until)?;
         let why = self.stays_at(&repo, at.as_deref(), until)?;
         if !why.is_empty() {
             return Err(WorktreeError::Stays { name: self.name(), why });
         }
-        if head(&repo, until)? != at {
+        self.take_away(&repo, at, false, until)
+    }
+
+    /// What it holds that may be nowhere else, as one word: another one when any of it is another.
+    ///
+    /// # Errors
+    /// Git failed or is late.
+    pub fn mark(&self) -> Result<String, WorktreeError> {
+        let until = Instant::now() + LOOK;
+        let repo = Repo::of(&self.folder, until)?;
+        let mut all = head(&repo, until)?.unwrap_or_default().into_bytes();
+        let status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignored=no"];
+        for entry in entries(&repo.ask(&status, until)?) {
+            let path = OsStr::from_bytes(entry.as_bytes().get(3..).unwrap_or_default());
+            all.extend(entry.as_bytes());
+            all.extend(format!("{:?}", write::stamp(&self.folder.join(path))).bytes());
+        }
+        Ok(crate::store::hash(&all))
+    }
+
+    /// Removes it with all that is in it, and its branch when that is one of ours: a person has seen what is lost, and said yes.
+    /// Gives the commit that it was at, empty where there is none. Blocks.
+    ///
+    /// # Errors
+    /// It holds other things than when it had this mark, it is locked or another repository is in it, or git failed or refused.
+    pub fn discard(&self, mark: &str) -> Result<String, WorktreeError> {
+        let _turn = self.folder.parent().and_then(alone);
+        let until = Instant::now() + CHECKOUT;
+        let repo = Repo::of(&self.folder, until)?;
+        let at = head(&repo, until)?;
+        let why = self.stays_at(&repo, at.as_deref(), until)?;
+        // What is in those was not shown.
+        let shut: Vec<Reason> =
+            why.iter().copied().filter(|why| matches!(why, Reason::Locked | Reason::Nested)).collect();
+        if !shut.is_empty() {
+            return Err(WorktreeError::Stays { name: self.name(), why: shut });
+        }
+        if self.mark()? != mark {
+            return Err(WorktreeError::Grown { name: self.name(), why });
+        }
+        self.take_away(&repo, at.clone(), true, until)?;
+        Ok(at.unwrap_or_default())
+    }
+
+    /// Removes it at this commit.
+    fn take_away(
+        &self,
+        repo: &Repo,
+        at: Option<String>,
+        force: bool,
+        until: Instant,
+    ) -> Result<(), WorktreeError> {
+        let ours = on(repo, until)?.filter(|branch| branch.starts_with(BRANCH));
+        if head(repo, until)? != at {
             return Err(RepoError::Failed("somebody works in it: its HEAD moved".into()).into());
         }
-        // Git looks once more, and refuses what changed meanwhile.
-        let args = ["worktree", "remove", "--"].map(OsStr::new);
-        repo.ask_at(&self.repository, &[&args[..], &[self.folder.as_os_str()]].concat(), until)?;
+        // Without force git looks once more, and refuses what changed meanwhile.
+        let args: &[&str] =
+            if force { &["worktree", "remove", "--force", "--"] } else { &["worktree", "remove", "--"] };
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).chain([self.folder.as_os_str()]).collect();
+        repo.ask_at(&self.repository, &args, until)?;
         let (Some(branch), Some(at)) = (ours, at) else { return Ok(()) };
         let full = format!("refs/heads/{branch}");
         let others = repo.ask_at(&self.repository, &["worktree", "list", "--porcelain", "-z"], until)?;

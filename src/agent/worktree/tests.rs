@@ -1,5 +1,7 @@
 //! With real git: what a worktree is made of, and each reason for which it stays.
 
+mod taking;
+
 use super::*;
 use std::process::Command;
 

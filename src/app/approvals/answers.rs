@@ -321,6 +321,7 @@ pub fn paste(modal: &mut Modal, text: &str) -> bool {
         | Modal::Sessions(_)
         | Modal::Rewind(_)
         | Modal::Undo(_)
+        | Modal::Worktree(_)
         | Modal::Replay(_)
         | Modal::Stats(_)
         | Modal::Text(_)

@@ -309,6 +309,7 @@ fn clarify(choices: &[&str], allow_freetext: bool) -> Model {
         text: "Which?".into(),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         allow_freetext,
+        own_answer: String::new(),
     };
     update(&mut model, 1000, Msg::Agent(AgentEvent::Asked(question)));
     model

@@ -58,6 +58,7 @@ pub fn modal_context(modal: &Modal) -> Context {
         Modal::Picker(_) => Context::Picker,
         Modal::Sessions(_) => Context::Sessions,
         Modal::Rewind(_) | Modal::Undo(_) => Context::Rewind,
+        Modal::Worktree(_) => Context::Worktree,
         Modal::Replay(_) => Context::Replay,
         Modal::Stats(_) => Context::Stats,
         Modal::Input(_) => Context::Field,

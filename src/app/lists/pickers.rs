@@ -94,6 +94,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
         Some(Action::Close) => return cancel(model),
         Some(Action::Refresh) => return refresh(model, out),
         Some(Action::Accept) => return accept(model, out),
+        Some(Action::OpenTab) => return agents::in_tab(model, out),
         Some(Action::CancelDownload) => {
             if top(model, PickerKind::LocalModels).is_some() {
                 local_models::ask_cancel(model);
@@ -166,6 +167,7 @@ fn preview(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Context => context::note(model),
         PickerKind::Tree => tree::note(model),
         PickerKind::Agents => agents::note(model),
+        PickerKind::OtherWindow => {}
         PickerKind::Backends => backends::note(model),
         PickerKind::Permissions => permissions::note(model),
         PickerKind::Palette
@@ -199,6 +201,7 @@ pub fn cancel(model: &mut Model) {
             | PickerKind::Context
             | PickerKind::Tree
             | PickerKind::Agents
+            | PickerKind::OtherWindow
             | PickerKind::SessionActions
             | PickerKind::Backends
             | PickerKind::Modes
@@ -238,6 +241,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         | PickerKind::History
         | PickerKind::Tree
         | PickerKind::Agents
+        | PickerKind::OtherWindow
         | PickerKind::SessionActions
         | PickerKind::Turn
         | PickerKind::Tabs => {}
@@ -263,6 +267,7 @@ fn accept(model: &mut Model, out: &mut Vec<Effect>) {
         PickerKind::Tabs => tabs::chosen(model, out, &value),
         PickerKind::Tree => tree::chosen(model, out, &value),
         PickerKind::Agents => agents::chosen(model, out, &value),
+        PickerKind::OtherWindow => agents::with_other(model, out, &value),
         PickerKind::SessionActions => keeping::chosen(model, out, &value),
     }
 }

@@ -16,6 +16,8 @@ pub enum Modal {
     Sessions(Box<SessionBrowser>),
     Rewind(Box<super::rewind::RewindModal>),
     Undo(Box<super::undo::UndoModal>),
+    /// The changes that a git worktree holds.
+    Worktree(Box<super::worktree::WorktreeModal>),
     Replay(Box<super::replay::ReplayModal>),
     Stats(Box<super::stats::StatsModal>),
     /// Scrollable text: help, reports, the whole of something.
@@ -47,6 +49,7 @@ impl Modal {
             Modal::Sessions(_)
             | Modal::Rewind(_)
             | Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -112,6 +115,7 @@ impl Modal {
             Modal::Text(text) => Some(&mut text.scroll),
             Modal::Rewind(rewind) => Some(&mut rewind.scroll),
             Modal::Undo(undo) => Some(&mut undo.scroll),
+            Modal::Worktree(tree) => Some(&mut tree.scroll),
             Modal::Stats(stats) => Some(&mut stats.scroll),
             Modal::Trust(card) => Some(&mut card.scroll),
             Modal::PolicyChanged(card) => Some(&mut card.scroll),
@@ -146,6 +150,7 @@ impl Modal {
             Modal::Approval(_)
             | Modal::Question(_)
             | Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -168,6 +173,7 @@ impl Modal {
             Modal::Rewind(rewind) => rewind.confirm.is_none() && !rewind.undo,
             Modal::Input(input) => !input.masked && !input.busy,
             Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -349,8 +355,10 @@ pub enum PickerKind {
     Inbox,
     History,
     Tabs,
-    /// Sessions that work: tabs and their children.
+    /// Sessions that work: tabs and their children, and those of other windows.
     Agents,
+    /// What can be done with a session of another window.
+    OtherWindow,
 }
 
 /// One row of a picker.
@@ -486,6 +494,11 @@ pub enum ConfirmThen {
     ReadSession(crate::protocol::SessionId),
     KillProcess(crate::exec::ProcessId),
     Rewind(crate::protocol::RewindOrder),
+    /// Remove a git worktree with all that is in it, as it was seen.
+    DropWorktree {
+        folder: String,
+        mark: String,
+    },
     /// Do what a command of an agent asks of this window.
     Allow(AskedId, Box<crate::protocol::WindowRequest>),
     /// Refuse it.

@@ -21,6 +21,8 @@ pub struct RewindModal {
     pub preview: Option<RewindPreview>,
     /// Why there is no preview.
     pub problem: String,
+    /// Enter came before the preview: it goes on once that is there.
+    pub accepted: bool,
     /// What is done about it; `None` while a prompt is chosen.
     pub confirm: Option<Confirming>,
     /// The last exchange is undone: there is no list to go back to.

@@ -59,6 +59,8 @@ pub struct Tab {
     pub sends_after_stop: bool,
     /// Index into the queue of the prompt that the keys of the strip act on.
     pub queue_selected: usize,
+    /// Orders that were given before the session was open; they go out with it.
+    pub held: Vec<crate::protocol::AgentCommand>,
     /// A prompt that was handed to the agent and is not durable yet.
     pub sent: Option<Sent>,
 }

@@ -3,7 +3,7 @@
 pub use crate::exec::{Exit, ExitReason, LogState, Origin, ProcessId, ProcessInfo, ProcessState};
 pub use crate::protocol::{
     Effort, Fate, FileBack, FileKind, LeftOut, Level, Meter, Question, QuestionId, RanCommands, RewindPoint,
-    RewindPreview, SessionInfo, Todo, TodoStatus, UndoPreview, Who,
+    RewindPreview, SessionInfo, Todo, TodoStatus, TreeFile, TreeHunk, UndoPreview, Who,
 };
 pub use crate::store::SessionRow;
 pub use crate::text::{Place, Snapshot};

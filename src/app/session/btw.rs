@@ -1,7 +1,6 @@
 //! `/btw`: a question beside the turn, whose answer is shown and forgotten.
 
 use crate::app::effect::Effect;
-use crate::app::input::composer;
 use crate::app::model::Model;
 use crate::app::run;
 use crate::protocol::{AgentCommand, Level};
@@ -19,13 +18,8 @@ pub fn ask(model: &mut Model, out: &mut Vec<Effect>, question: &str) {
             None => model.notices.add(model.now, Level::Warning, "/btw needs a question behind it"),
         };
     }
-    if model.tab.of.is_some() || model.tab.session.is_some() {
-        model.notices.add(model.now, Level::Info, "asked; the answer comes here, and is not kept");
-        out.push(Effect::Agent(AgentCommand::ByTheWay(question.to_owned())));
-    } else {
-        composer::set_text(model, &format!("/btw {question}"));
-        model.notices.add(model.now, Level::Info, "the session is still starting; send it again in a moment");
-    }
+    model.notices.add(model.now, Level::Info, "asked; the answer comes here, and is not kept");
+    out.push(Effect::Agent(AgentCommand::ByTheWay(question.to_owned())));
 }
 
 /// The answer came: it is shown where nobody writes, for its keys would be those of the writer.

@@ -11,8 +11,7 @@ pub fn budget(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         return;
     }
     match Raise::parse(argument) {
-        Some(by) if model.tab.session.is_some() => out.push(Effect::Agent(AgentCommand::RaiseBudget(by))),
-        Some(_) => {}
+        Some(by) => out.push(Effect::Agent(AgentCommand::RaiseBudget(by))),
         None => {
             let text = format!("/budget {argument}: give an amount to add, +5 for dollars or +200k for tokens");
             model.notices.add(model.now, Level::Warning, text);
@@ -24,6 +23,19 @@ pub fn budget(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
 mod tests {
     use super::*;
     use crate::app::tests::{ready, script};
+
+    #[test]
+    fn an_order_given_before_the_session_is_open_goes_out_with_it() {
+        let mut model = crate::app::tests::model();
+        let raise = || Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, tokens: 0 }));
+        assert!(
+            !script(&mut model, "/budget +5<ret>/goal all green<ret>").iter().any(|it| matches!(it, Effect::Agent(_)))
+        );
+        let tab = model.tab.id;
+        let effects = crate::app::update(&mut model, 0, crate::app::msg::Msg::Bound(tab, "s".into()));
+        let sent: Vec<&Effect> = effects.iter().filter(|effect| matches!(effect, Effect::Agent(_))).collect();
+        assert!(matches!(sent[..], [first, Effect::Agent(AgentCommand::Goal(_))] if *first == raise()), "{sent:?}");
+    }
 
     #[test]
     fn it_is_shown_without_an_amount_and_raised_with_one() {

@@ -9,16 +9,14 @@ use crate::protocol::{AgentCommand, CompactOrder, ItemId, LeftOut, SummaryBody};
 use crate::text::{Ground, Line, Role, Span};
 
 /// Compacts with the argument in view; `show`, `edit` and `undo` are about the summary that there is.
-pub fn compact(model: &Model, out: &mut Vec<Effect>, argument: &str) {
+pub fn compact(out: &mut Vec<Effect>, argument: &str) {
     let order = match argument.trim() {
         "undo" => CompactOrder::Undo,
         "edit" => CompactOrder::Read { edit: true },
         "show" => CompactOrder::Read { edit: false },
         focus => CompactOrder::Now(focus.to_owned()),
     };
-    if model.tab.session.is_some() {
-        out.push(Effect::Agent(AgentCommand::Compact(order)));
-    }
+    out.push(Effect::Agent(AgentCommand::Compact(order)));
 }
 
 /// A summary is being written, or no longer.

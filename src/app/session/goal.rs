@@ -1,7 +1,6 @@
 //! `/goal`: what the session works towards by itself.
 
 use crate::app::effect::Effect;
-use crate::app::input::composer;
 use crate::app::model::Model;
 use crate::protocol::{AgentCommand, Goal, GoalOrder, GoalState, Level};
 
@@ -14,13 +13,7 @@ pub fn goal(model: &mut Model, out: &mut Vec<Effect>, argument: &str) {
         "clear" | "off" => GoalOrder::Clear,
         text => GoalOrder::Set(text.to_owned()),
     };
-    // An order waits until its session is open.
-    if model.tab.of.is_some() || model.tab.session.is_some() {
-        out.push(Effect::Agent(AgentCommand::Goal(order)));
-    } else {
-        composer::set_text(model, &format!("/goal {argument}"));
-        model.notices.add(model.now, Level::Info, "the session is still starting; send it again in a moment");
-    }
+    out.push(Effect::Agent(AgentCommand::Goal(order)));
 }
 
 /// Whether the session goes on towards a goal by itself.

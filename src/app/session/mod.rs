@@ -16,3 +16,4 @@ pub mod stats;
 pub mod tabs;
 pub mod turn;
 pub mod undo;
+pub mod worktree;

@@ -131,7 +131,7 @@ pub fn previewed(model: &mut Model, out: &mut Vec<Effect>, item: ItemId, preview
                 let order = RewindOrder { item, conversation: true, ..RewindOrder::default() };
                 close(model);
                 out.push(Effect::Agent(AgentCommand::Rewind(order)));
-            } else if modal.undo {
+            } else if modal.undo || modal.accepted {
                 confirm(modal);
             }
         }
@@ -140,7 +140,11 @@ pub fn previewed(model: &mut Model, out: &mut Vec<Effect>, item: ItemId, preview
 
 /// Goes on to the choice, when it is known what would happen.
 fn confirm(modal: &mut RewindModal) {
-    let Some(preview) = &modal.preview else { return };
+    let Some(preview) = &modal.preview else {
+        modal.accepted = modal.problem.is_empty() && (modal.loading || modal.point().is_some());
+        return;
+    };
+    modal.accepted = false;
     let selected = if preview.ready() > 0 { RewindChoice::Both } else { RewindChoice::Conversation };
     modal.confirm = Some(Confirming { selected, overwrite: false });
 }
@@ -179,6 +183,7 @@ fn fork(model: &mut Model, out: &mut Vec<Effect>) {
 /// The query changed.
 pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
     let Some(Modal::Rewind(modal)) = model.tab.modals.last_mut() else { return };
+    modal.accepted = false;
     filter(modal);
     ask(model, out);
 }
@@ -277,6 +282,7 @@ pub fn step(model: &mut Model, out: &mut Vec<Effect>, movement: Move) {
     };
     if to != modal.selected {
         modal.selected = to;
+        modal.accepted = false;
         ask(model, out);
     }
 }
@@ -294,6 +300,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         None if row == modal.selected => confirm(modal),
         None if row < modal.matches.len() => {
             modal.selected = row;
+            modal.accepted = false;
             ask(model, out);
         }
         None => {}

@@ -4,7 +4,7 @@ mod routing;
 
 pub use routing::{each, of, process, store};
 
-use super::{checkout, queue, sessions, turn};
+use super::{checkout, queue, sessions, turn, worktree};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{composer, drafts};
 use crate::app::lists::pickers;
@@ -66,6 +66,7 @@ impl Tab {
             before_plan: None,
             sends_after_stop: false,
             queue_selected: 0,
+            held: Vec::new(),
             sent: None,
         }
     }
@@ -218,6 +219,17 @@ pub fn bound(model: &mut Model, tab: TabId, session: SessionId) {
     }
 }
 
+/// Orders wait until their session is there, and go out with it.
+pub fn hold(model: &mut Model, out: &mut Vec<Effect>) {
+    if model.tab.of.is_none() && model.tab.session.is_none() {
+        let held = out.extract_if(.., |effect| matches!(effect, Effect::Agent(_)));
+        let orders = held.filter_map(|effect| if let Effect::Agent(order) = effect { Some(order) } else { None });
+        model.tab.held.extend(orders);
+    } else {
+        out.extend(model.tab.held.drain(..).map(Effect::Agent));
+    }
+}
+
 /// The key of a tab.
 pub fn go(model: &mut Model, out: &mut Vec<Effect>, to: Go) {
     let count = model.parked.len() + 1;
@@ -294,6 +306,7 @@ fn entered(model: &mut Model, out: &mut Vec<Effect>) {
     out.push(Effect::Load(LoadRequest::Knowledge));
     sessions::window_title(model, out);
     checkout::look(model, out);
+    worktree::shown_again(model, out);
 }
 
 /// Closes the tab in view; what runs in it is asked about.

@@ -11,7 +11,7 @@ use crate::app::model::Model;
 use crate::app::model::modal::{ApprovalStage, ConfirmThen, InputModal, InputThen, Modal, TextModal};
 use crate::app::reading::{find, scroll, seek};
 use crate::app::session::sessions::keeping;
-use crate::app::session::{replay, rewind, sessions, stats, tabs, undo};
+use crate::app::session::{replay, rewind, sessions, stats, tabs, undo, worktree};
 use crate::app::terminal::{asks, taking_over};
 use crate::app::{approvals, run};
 use crate::config::keymap::Key;
@@ -52,6 +52,7 @@ pub fn key(model: &mut Model, out: &mut Vec<Effect>, key: Key) {
         Some(Modal::Sessions(_)) => sessions::key(model, out, press),
         Some(Modal::Rewind(_)) => rewind::key(model, out, press),
         Some(Modal::Undo(_)) => undo::act(model, out, press),
+        Some(Modal::Worktree(_)) => worktree::act(model, out, press),
         Some(Modal::Replay(_)) => replay::act(model, out, press),
         Some(Modal::Stats(_)) => stats::act(model, out, press),
         Some(Modal::Input(_)) => input_key(model, out, press),
@@ -74,6 +75,7 @@ fn interrupt(model: &mut Model, out: &mut Vec<Effect>) {
             Modal::Sessions(_)
             | Modal::Rewind(_)
             | Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -111,6 +113,7 @@ pub fn paste(model: &mut Model, out: &mut Vec<Effect>, text: String) {
         }
         Some(
             Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -229,6 +232,7 @@ fn confirmed(model: &mut Model, out: &mut Vec<Effect>, then: ConfirmThen) {
         ConfirmThen::CancelDownload { keep } => local_models::cancel(model, out, keep),
         ConfirmThen::Revoke(row) => permissions::revoke(out, *row),
         ConfirmThen::Rewind(order) => rewind::order(model, out, order),
+        ConfirmThen::DropWorktree { folder, mark } => worktree::remove(model, out, folder, mark),
     }
 }
 
@@ -275,6 +279,7 @@ pub fn typed(model: &mut Model, out: &mut Vec<Effect>) {
             Modal::Approval(_)
             | Modal::Question(_)
             | Modal::Undo(_)
+            | Modal::Worktree(_)
             | Modal::Replay(_)
             | Modal::Stats(_)
             | Modal::Text(_)
@@ -383,6 +388,7 @@ pub fn click(model: &mut Model, out: &mut Vec<Effect>, row: usize) {
         Some(Modal::Picker(_)) => pickers::click(model, out, row),
         Some(Modal::Sessions(_)) => sessions::click(model, out, row),
         Some(Modal::Rewind(_)) => rewind::click(model, out, row),
+        Some(Modal::Worktree(_)) => worktree::click(model, out, row),
         Some(Modal::Replay(_)) => replay::go(model, out, row),
         Some(Modal::Stats(_)) => stats::click(model, row),
         Some(Modal::Confirm(confirm)) if confirm.inert_until <= quiet => confirm.selected_yes = row == 1,
@@ -445,6 +451,7 @@ pub fn wheel(model: &mut Model, out: &mut Vec<Effect>, rows: i32) {
         Some(Modal::Sessions(_)) => sessions::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Rewind(_)) => rewind::step(model, out, Move::Rows(rows * 2)),
         Some(Modal::Undo(_)) => undo::wheel(model, rows),
+        Some(Modal::Worktree(_)) => worktree::wheel(model, rows),
         Some(Modal::Replay(_)) => replay::wheel(model, out, rows),
         Some(Modal::Stats(_)) => stats::wheel(model, rows),
         Some(Modal::Quit(_)) => quitting::step(model, rows),

@@ -31,7 +31,9 @@ pub fn next_wake(model: &Model) -> Option<i64> {
         // The time that is left counts down.
         Modal::SignIn(_) => Some(model.now - model.now.rem_euclid(CLOCK) + CLOCK),
         Modal::Replay(replay) => replay.plays,
-        Modal::Rewind(_) | Modal::Undo(_) | Modal::Stats(_) | Modal::Text(_) | Modal::Quit(_) => None,
+        Modal::Rewind(_) | Modal::Undo(_) | Modal::Worktree(_) | Modal::Stats(_) | Modal::Text(_) | Modal::Quit(_) => {
+            None
+        }
     });
     let candidates = [
         motion(model),

@@ -222,6 +222,7 @@ mod tests {
             text: "Which\n one?".into(),
             choices: vec!["x".into()],
             allow_freetext: true,
+            own_answer: String::new(),
         };
         let ended = |end| AgentEvent::TurnFinished(TurnOutcome { turn: 1, end, steps: 1, duration_ms: 1 });
         // Nothing of a session that is not open.

@@ -197,6 +197,45 @@ impl Engine {
         });
     }
 
+    /// The other windows of this home, with what is open in each; one that does not answer can't be known. Blocks.
+    pub fn other_windows(&self) -> Vec<(WindowStatus, Vec<WindowSession>)> {
+        self.others().into_iter().map(|(_, status, sessions)| (status, sessions)).collect()
+    }
+
+    fn others(&self) -> Vec<(PathBuf, WindowStatus, Vec<WindowSession>)> {
+        let paths = &self.base().paths;
+        let ask = |(_, socket): (u32, PathBuf)| match call(paths, &socket, WindowRequest::List, Some(NEIGHBOUR_WAIT)) {
+            Ok(WindowReply::List { window, sessions }) => Some((socket, window, sessions)),
+            Ok(_) | Err(_) => None,
+        };
+        windows(paths).into_iter().filter_map(ask).collect()
+    }
+
+    /// Puts a session in view in the window that it is open in. Blocks.
+    ///
+    /// # Errors
+    /// It is open in no other window, or that one refuses; in words.
+    pub fn focus_elsewhere(&self, session: &SessionId) -> Result<(), String> {
+        let has = |sessions: &[WindowSession]| sessions.iter().any(|open| open.session == *session);
+        let Some((socket, ..)) = self.others().into_iter().find(|(.., sessions)| has(sessions)) else {
+            return Err("it is open in no other window any more: resume it here".into());
+        };
+        let request = WindowRequest::Focus(session.clone());
+        match call(&self.base().paths, &socket, request, Some(REQUEST_WAIT)) {
+            Ok(WindowReply::Refused(why)) => Err(why),
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("that window gave no answer: {error}")),
+        }
+    }
+
+    /// A session of this home, in any window, that works in a folder or below it: its title. Blocks.
+    pub fn open_in(&self, folder: &Path) -> Option<String> {
+        let own = board::placed(self.inner.board.sessions());
+        let others = self.others().into_iter().flat_map(|(.., sessions)| sessions);
+        let found = own.into_iter().chain(others).find(|session| Path::new(&session.cwd).starts_with(folder))?;
+        Some(found.title.unwrap_or(found.session.0))
+    }
+
     /// What only a screen can answer goes there from now on.
     pub fn screen_asks(&self) -> mpsc::Receiver<ScreenAsk> {
         let (asks, asked) = mpsc::channel(8);

@@ -118,6 +118,17 @@ impl Repo {
         self.ask_at(&self.folder, args, until)
     }
 
+    /// All of what git answers in the folder.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask), or there are more bytes than these.
+    pub fn whole<S: AsRef<OsStr>>(&self, args: &[S], most: usize, until: Instant) -> Result<Vec<u8>, RepoError> {
+        match run(&self.folder, &self.off, OutputLimit::All(most), args, until)? {
+            (true, answer) => Ok(answer),
+            (false, _) => Err(RepoError::Failed("git found nothing".into())),
+        }
+    }
+
     /// What changed since the last commit, the first MiB of it: a raw entry for each file, fields and entries ended by zeros, a
     /// zero, and the patch. Before the first commit all that was added is new.
     ///

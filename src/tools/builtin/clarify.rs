@@ -116,6 +116,7 @@ impl Call for ClarifyCall {
                 text: self.text,
                 choices: self.choices,
                 allow_freetext: self.allow_freetext,
+                own_answer: String::new(),
             };
             let answer = tokio::select! {
                 biased;

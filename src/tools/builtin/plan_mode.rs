@@ -19,6 +19,8 @@ const NAME_CHARS: usize = 40;
 /// The folder in the home.
 const FOLDER: &str = "plans";
 const DISCARD: &str = "Discard the plan";
+/// What the free answer of the card is called.
+const OWN_ANSWER: &str = "Say what to change";
 
 /// The tool's name.
 pub const NAME: &str = "plan_mode";
@@ -29,7 +31,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| {
     let spec = super::built_in(
         NAME,
         "planning",
-        "🧭",
+        "📋",
         include_str!("../../../assets/tools/plan_mode.md"),
         json!({
             "type": "object",
@@ -143,7 +145,8 @@ fn approval(mode: Mode) -> String {
 
 async fn ask(ctx: &ToolCtx, text: String, choices: Vec<String>, own: bool) -> Result<String, ToolError> {
     let call_id = ctx.call_id.clone();
-    let question = Question { id: QuestionId::default(), call_id, text, choices, allow_freetext: own };
+    let own_answer = if own { OWN_ANSWER.to_owned() } else { String::new() };
+    let question = Question { id: QuestionId::default(), call_id, text, choices, allow_freetext: own, own_answer };
     tokio::select! {
         biased;
         answer = ctx.agent.ask(question) => answer.map_err(|why| {

@@ -36,6 +36,25 @@ fn doing(child: &ChildRow) -> &str {
     }
 }
 
+/// Where it works and what it took, as far as there is room: what is left and the branch are the last to go.
+fn figures(child: &ChildRow, room: usize) -> String {
+    let mut parts = child.parts();
+    if child.steps == 0 {
+        parts[1].clear();
+    }
+    for drop in [None, Some(1), Some(2), Some(3), Some(0)] {
+        if let Some(drop) = drop {
+            parts[drop].clear();
+        }
+        let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        let said = said.join(" · ");
+        if width(&said) <= room {
+            return said;
+        }
+    }
+    truncate_end(&parts[4], room)
+}
+
 /// The rows; that of a working one leaves room for its clock.
 pub fn rows(children: &[ChildRow], context: &Context<'_>, rows: &mut Vec<Row>) {
     let time = super::tool::TIME;
@@ -43,8 +62,7 @@ pub fn rows(children: &[ChildRow], context: &Context<'_>, rows: &mut Vec<Row>) {
     let name = children.iter().map(|child| width(&child.name)).max().unwrap_or_default();
     for child in children {
         let (sign, role) = mark(child.state);
-        let figures = if context.width >= ROOMY && child.steps > 0 { child.figures() } else { String::new() };
-        let figures = truncate_end(&figures, room / 3);
+        let figures = if context.width >= ROOMY { figures(child, room * 2 / 5) } else { String::new() };
         let left = room.saturating_sub(2 + name + 1 + width(&figures) + usize::from(!figures.is_empty()) * 2);
         let doing = truncate_middle(doing(child), (left / 2).min(left.saturating_sub(GOAL)));
         let goal = child.goal.split_whitespace().collect::<Vec<_>>().join(" ");

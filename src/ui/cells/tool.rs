@@ -114,7 +114,8 @@ fn head(tool: &ToolCell, opens: bool, deeper: usize, context: &Context<'_>) -> R
     let mut spans = vec![
         Span::new(" ".repeat(usize::from(super::MARK) + deeper), Role::Text),
         Span::new(pad(emoji, 3), Role::Text),
-        Span::new(pad(name, name_cells + 1), Role::Dim),
+        // A name that is cut leaves a cell of air, too.
+        Span::new(pad(&truncate_end(name, name_cells), name_cells + 1), Role::Dim),
     ];
     let from = usize::from(super::MARK) + deeper + 3 + name_cells + 1;
     let time_cells = if roomy { TIME } else { TIME - 1 };

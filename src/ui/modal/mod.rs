@@ -18,6 +18,7 @@ mod stats;
 mod text;
 mod trust;
 mod undo;
+mod worktree;
 
 use super::paint::{Paint, cells};
 use crate::app::Model;
@@ -61,6 +62,7 @@ pub fn draw(
         Modal::Replay(state) => replay::draw(model, state, paint, area, layout),
         Modal::Stats(state) => stats::draw(model, state, paint, area, layout),
         Modal::Undo(state) => undo::draw(model, state, paint, area, layout),
+        Modal::Worktree(state) => worktree::draw(model, state, paint, area, layout),
         Modal::Text(state) => text::draw(model, state, paint, area, layout),
         Modal::Confirm(state) => confirm::draw(model, state, paint, area, layout),
         Modal::Input(state) => input::draw(model, state, paint, area),
@@ -92,6 +94,12 @@ fn last_first(lines: &[Line], window: usize, rows: impl Fn(&Line) -> usize) -> u
         }
     }
     0
+}
+
+/// The last rows of a place.
+fn last_rows(place: Rect, rows: u16) -> Rect {
+    let rows = rows.min(place.height);
+    Rect { y: place.bottom() - rows, height: rows, ..place }
 }
 
 /// The frame of a modal: title and note in its upper line, a hint in its lower one.

@@ -144,6 +144,7 @@ fn nothing(kind: PickerKind) -> &'static str {
         PickerKind::Tabs => "No tab fits",
         PickerKind::Tree => "No forks",
         PickerKind::Agents => "Nothing works",
+        PickerKind::OtherWindow => "No such choice",
         PickerKind::SessionActions => "No session",
         PickerKind::Turn => "The turn did nothing",
         PickerKind::Palette | PickerKind::Help => "No commands",

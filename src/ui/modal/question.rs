@@ -34,7 +34,8 @@ pub fn draw(
     rows.extend(wrapped.drain(..).map(|row| (row, None)));
     rows.push((Row::blank(), None));
     // Without choices there is nothing but the field.
-    let own = (question.allow_freetext && !question.choices.is_empty()).then_some("Answer in your own words");
+    let usual = if question.own_answer.is_empty() { "Answer in your own words" } else { &question.own_answer };
+    let own = (question.allow_freetext && !question.choices.is_empty()).then_some(usual);
     let choices = question.choices.iter().map(String::as_str).chain(own);
     for (index, choice) in choices.enumerate() {
         let chosen = index == state.selected;

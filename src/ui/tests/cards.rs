@@ -82,6 +82,7 @@ fn a_question_without_choices_is_a_field() {
         text: "What is it called?".into(),
         choices: Vec::new(),
         allow_freetext: true,
+        own_answer: String::new(),
     };
     model.tab.approvals.entries = vec![Entry::Question(question)];
     crate::app::approvals::open(&mut model, crate::app::model::approvals::EntryId::Question(QuestionId(1)), 0);

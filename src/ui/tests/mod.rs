@@ -11,3 +11,4 @@ mod rebinding;
 mod screens;
 mod turn_end;
 mod work;
+mod worktree;

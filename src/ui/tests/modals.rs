@@ -74,6 +74,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
             Modal::Rewind(Box::new(rewind(Some(Confirming { overwrite: true, ..Confirming::default() })))),
         ),
         ("undo", Modal::Undo(Box::new(undo()))),
+        ("worktree", Modal::Worktree(Box::new(super::worktree::pane()))),
         ("replay", Modal::Replay(Box::new(replay()))),
         ("stats", Modal::Stats(Box::new(stats(StatsTab::Tokens)))),
         ("stats-tools", Modal::Stats(Box::new(stats(StatsTab::Tools)))),
@@ -124,6 +125,7 @@ pub fn modals() -> Vec<(&'static str, Model)> {
         text: "Which database should the tests use?".into(),
         choices: vec!["SQLite in memory".into(), "SQLite on disk".into()],
         allow_freetext: true,
+        own_answer: String::new(),
     };
     asked.tab.approvals.entries = vec![Entry::Question(question)];
     asked.tab.modals =

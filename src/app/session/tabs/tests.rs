@@ -64,6 +64,7 @@ fn question(number: u64) -> AgentEvent {
         text: "which?".into(),
         choices: vec!["a".into()],
         allow_freetext: true,
+        own_answer: String::new(),
     })
 }
 
