@@ -6,7 +6,7 @@ use crate::agent::worktree::{self, Worktree, WorktreeError, Worktrees};
 use crate::app::model::tab::Neighbours;
 use crate::app::msg::OtherSession;
 use crate::protocol::{SessionId, TreeChanges, TreeHunks, WindowSession, WindowStatus};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Who else works in the checkout of the session in view, without one that is about to close.
 pub async fn neighbours(context: &Context, facts: &Facts, except: Option<SessionId>) -> Option<Neighbours> {
@@ -37,6 +37,11 @@ pub async fn made(context: &Context, checkout: String, name: Option<String>) -> 
     Ok((tree.folder.display().to_string(), tree.branch.unwrap_or_default()))
 }
 
+/// A folder by its whole path: before a session is open it is known as the current one.
+fn whole(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
 /// The worktree with a name, branch or folder.
 fn find(all: &Worktrees, wanted: &str) -> Result<Worktree, WorktreeError> {
     if Path::new(wanted).is_absolute() { all.at(Path::new(wanted)) } else { all.named(wanted) }
@@ -59,7 +64,7 @@ async fn look<T: Send + 'static>(
 
 /// What a worktree holds that the checkout of the session in view does not.
 pub async fn changes(context: &Context, facts: &Facts, wanted: String) -> Result<Box<TreeChanges>, String> {
-    let (all, cwd) = (ground(context)?, facts.cwd.clone());
+    let (all, cwd) = (ground(context)?, whole(&facts.cwd));
     let names = move |all: &Worktrees| -> String {
         let names: Vec<String> = all.list().iter().map(Worktree::name).collect();
         if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) }
@@ -78,7 +83,7 @@ pub async fn hunks(
     facts: &Facts,
     (folder, base, path, from): (String, String, String, Option<String>),
 ) -> Result<Box<TreeHunks>, String> {
-    let (all, cwd) = (ground(context)?, facts.cwd.clone());
+    let (all, cwd) = (ground(context)?, whole(&facts.cwd));
     look(move || {
         let tree = all.at(Path::new(&folder))?;
         tree.hunks(&tree.target(&cwd)?, &base, &path, from.as_deref()).map(Box::new)

@@ -88,23 +88,28 @@ fn changes_of_a_child_are_taken_by_hunk_and_whole_rewound_and_dropped() {
     // The second hunk of one file alone.
     term.send("\x18W").wait("Changes of child 1").wait("long.txt");
     term.send("j").wait("line 27");
-    term.send("\tj").wait("t takes the hunk").send("t").wait("✓ this folder has it");
+    term.send("\tj").wait("t takes the hunk");
+    term.send("t").wait("✓ this folder has it");
     assert_eq!((read(&home, "a.txt"), read(&home, "long.txt")), ("seed\n".into(), numbers("3", "thirty")));
     // And then all the rest.
-    term.send("\x1b").gone("takes the hunk").send("a");
+    term.send("\x1b").gone("takes the hunk");
+    term.send("a");
     until("all is taken", || {
         read(&home, "new.txt") == "new\n" && read(&home, "long.txt") == numbers("three", "thirty")
     });
     assert_eq!(read(&home, "a.txt"), "child\n");
     // The worktree goes with a yes that names what is lost.
-    term.wait("✓ a.txt").send("D").wait("lost for good: 1 untracked file, 1 commit neither merged nor pushed");
+    term.wait("✓ a.txt");
+    term.send("D").wait("lost for good: 1 untracked file, 1 commit");
     term.send("\r").gone("lost for good");
     assert_eq!(std::fs::read_dir(trees(&home)).unwrap().count(), 1);
-    term.send("D").wait("lost for good").send("y\r").wait("removed hermes/");
+    term.send("D").wait("lost for good");
+    term.send("y\r").wait("removed hermes/");
     assert_eq!(std::fs::read_dir(trees(&home)).unwrap().count(), 0);
     assert_eq!(git(&home.project(), &["branch", "--list", "hermes/*"]), "");
     // A rewind takes back what was taken.
-    term.send("/rewind\r").wait("Go back to a prompt").send("\r").wait("Conversation and");
+    term.send("/rewind\r").wait("Go back to a prompt");
+    term.send("\r").wait("Conversation and");
     term.send("\r").wait("❯ fan out");
     until("the files are back", || read(&home, "long.txt") == numbers("3", "30"));
     assert_eq!((read(&home, "a.txt"), read(&home, "new.txt")), ("seed\n".into(), String::new()));
@@ -128,7 +133,8 @@ scenes:
     let mut term = Term::sized(&home, &["-m", &script], (60, 20));
     term.wait("❯");
     term.send("/diff nothing\r").wait("there is no worktree nothing; there are project-fix");
-    term.send("\x1b").gone("no worktree").send("/diff fix\r").wait("Changes in hermes/fix").wait("a.txt");
+    term.send("\x1b").gone("no worktree");
+    term.send("/diff fix\r").wait("Changes in hermes/fix").wait("a.txt");
     term.send("t").wait("✓ a.txt");
     assert_eq!(read(&home, "a.txt"), "by hand\n");
     // It vanishes under the pane.

@@ -38,10 +38,10 @@ pub fn open(model: &mut Model, out: &mut Vec<Effect>, name: &str) {
 pub fn of_children(model: &mut Model, out: &mut Vec<Effect>) {
     let selected = model.tab.transcript.selected;
     let of_cell = model.tab.transcript.cells.iter().find(|cell| Some(cell.id) == selected);
-    let mut found: Vec<ChildRow> = match of_cell.map(|cell| &cell.kind) {
-        Some(CellKind::Tool(tool)) => tool.children.iter().filter(|row| row.worktree.is_some()).cloned().collect(),
-        _ => Vec::new(),
-    };
+    let mut found: Vec<ChildRow> = Vec::new();
+    if let Some(CellKind::Tool(tool)) = of_cell.map(|cell| &cell.kind) {
+        found.extend(tool.children.iter().filter(|row| row.worktree.is_some()).cloned());
+    }
     if found.is_empty() {
         found = rows(model).filter(|row| row.worktree.is_some()).cloned().collect();
     }
@@ -60,9 +60,6 @@ pub fn of_children(model: &mut Model, out: &mut Vec<Effect>) {
 
 /// Opens it for a worktree with this folder or name.
 pub fn show(model: &mut Model, out: &mut Vec<Effect>, wanted: String, by: String) {
-    if model.tab.session.is_none() {
-        return model.notices.add(model.now, Level::Warning, "no session is open here yet");
-    }
     out.push(Effect::Load(LoadRequest::TreeChanges { wanted: wanted.clone() }));
     let modal = WorktreeModal { wanted, by, busy: Busy::Looking, ..WorktreeModal::default() };
     model.tab.modals.push(Modal::Worktree(Box::new(modal)));

@@ -42,6 +42,10 @@ fn figures(child: &ChildRow, room: usize) -> String {
     if child.steps == 0 {
         parts[1].clear();
     }
+    if child.state.is_over() {
+        // Nobody spends it any more.
+        parts[4].clear();
+    }
     for drop in [None, Some(1), Some(2), Some(3), Some(0)] {
         if let Some(drop) = drop {
             parts[drop].clear();
@@ -62,7 +66,7 @@ pub fn rows(children: &[ChildRow], context: &Context<'_>, rows: &mut Vec<Row>) {
     let name = children.iter().map(|child| width(&child.name)).max().unwrap_or_default();
     for child in children {
         let (sign, role) = mark(child.state);
-        let figures = if context.width >= ROOMY { figures(child, room * 2 / 5) } else { String::new() };
+        let figures = if context.width >= ROOMY { figures(child, room / 2) } else { String::new() };
         let left = room.saturating_sub(2 + name + 1 + width(&figures) + usize::from(!figures.is_empty()) * 2);
         let doing = truncate_middle(doing(child), (left / 2).min(left.saturating_sub(GOAL)));
         let goal = child.goal.split_whitespace().collect::<Vec<_>>().join(" ");

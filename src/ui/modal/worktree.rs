@@ -35,8 +35,11 @@ pub fn draw(
         (Some(branch), false) => format!("Changes of {} in {branch}", state.by),
         (None, _) => "Changes in a worktree".to_owned(),
     };
-    let frame = Frame { title: &title, note: &note(state), foot: &foot(model, state), ..Frame::default() };
-    let place = frame.draw(paint, area, area.width.saturating_sub(8).min(170), area.height.saturating_sub(4));
+    let columns = area.width.saturating_sub(8).min(170);
+    // The frame keeps some cells of its edge.
+    let foot = foot(model, state, usize::from(columns.saturating_sub(4)));
+    let frame = Frame { title: &title, note: &note(state), foot: &foot, ..Frame::default() };
+    let place = frame.draw(paint, area, columns, area.height.saturating_sub(4));
     if !state.problem.is_empty() {
         paint.fit(place.x, place.y + 1, place.width, &state.problem, paint.role(Role::Bad));
         return None;
@@ -83,20 +86,33 @@ fn note(state: &WorktreeModal) -> String {
     }
 }
 
-fn foot(model: &Model, state: &WorktreeModal) -> String {
+/// What the keys do, in as many words as the lower edge has room for.
+fn foot(model: &Model, state: &WorktreeModal, room: usize) -> String {
     let key = |action| hint::here(model, action);
     if state.changes.is_none() {
         return hint::list(&[(key(Action::Close), "")]);
     }
-    let (takes, drops) = if state.in_hunks { ("takes the hunk", "drops it") } else { ("takes the file", "drops it") };
-    hint::list(&[
-        (key(Action::TakeChange), takes),
-        (key(Action::TakeAll), "takes all"),
-        (key(Action::DropChange), drops),
-        (key(Action::Switch), if state.in_hunks { "files" } else { "hunks" }),
-        (key(Action::DropWorktree), "removes it"),
-        (key(Action::Close), if state.in_hunks { "files" } else { "" }),
-    ])
+    let (what, other) = if state.in_hunks { ("the hunk", "files") } else { ("the file", "hunks") };
+    let (takes, drops) = (format!("takes {what}"), format!("drops {what}"));
+    let (back, take_key, all_key) = (if state.in_hunks { other } else { "" }, Action::TakeChange, Action::TakeAll);
+    let long = [
+        (key(take_key), takes.as_str()),
+        (key(all_key), "takes all"),
+        (key(Action::DropChange), &drops),
+        (key(Action::Switch), other),
+        (key(Action::DropWorktree), "removes the worktree"),
+        (key(Action::Close), back),
+    ];
+    let short = [
+        (key(take_key), "takes"),
+        (key(all_key), "all"),
+        (key(Action::DropChange), "drops"),
+        (key(Action::Switch), other),
+        (key(Action::DropWorktree), "removes"),
+        (key(Action::Close), ""),
+    ];
+    let [long, short] = [hint::list(&long), hint::list(&short)];
+    if width(&long) <= room { long } else { short }
 }
 
 /// The places of the list and of the hunks.

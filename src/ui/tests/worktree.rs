@@ -92,9 +92,11 @@ fn ten_thousand_lines_are_painted_where_they_are_in_view() {
     if let Some(hunks) = &mut modal.hunks {
         hunks.hunks = vec![TreeHunk { swaps: Vec::new(), old: 1, new: 1, lines, here: false }];
     }
-    for (scroll, first, last) in
-        [(0, "1 + line 1", "25"), (5_000, "5000 + line 5000", "5010"), (99_999, "", "10000 + line 10000")]
-    {
+    for (scroll, first, last) in [
+        (0, " 1 + line 1 ", "24 + line 24"),
+        (5_000, "5000 + line 5000", "5010 + line 5010"),
+        (99_999, "", "10000 + line 10000"),
+    ] {
         let text = drawn(WorktreeModal { scroll, ..modal.clone() }, (100, 30));
         assert!(text.contains(first) && text.contains(last), "{scroll}:\n{text}");
     }
