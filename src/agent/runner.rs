@@ -189,6 +189,8 @@ pub struct Runner {
     wait: Option<Instant>,
     tools: Option<CancellationToken>,
     call_events: Channel<CallEvent>,
+    /// What the calls that run told so far, for somebody who begins to watch.
+    running_calls: Vec<AgentEvent>,
     done: Channel<Done>,
     /// Counts steps with calls; results of earlier ones are late.
     batch: u64,
@@ -353,6 +355,7 @@ impl Runner {
             wait: None,
             tools: None,
             call_events: Channel::new(64),
+            running_calls: Vec::new(),
             done: Channel::new(64),
             batch: 0,
             approvals: HashMap::new(),

@@ -143,6 +143,9 @@ fn tool_started(model: &mut Model, start: ToolStart) {
     if model.tab.transcript.call(&start.call_id).is_none() {
         let tool = ToolCell { call_id: start.call_id.clone(), ..ToolCell::default() };
         model.tab.transcript.push(CellKind::Tool(Box::new(tool)), None, false);
+    } else if let Some(cell) = model.tab.transcript.call(&start.call_id) {
+        // A session that is looked at while it works: without its result the call seemed to be stopped.
+        cell.finished = false;
     }
     // a question may come before the start of the call that asks it
     let asks = model.tab.approvals.entries.iter().any(|entry| entry.call_id() == start.call_id);

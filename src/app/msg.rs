@@ -34,6 +34,8 @@ pub enum Msg {
     Window(AskedId, crate::protocol::WindowRequest, Option<String>),
     /// The program that asked has left.
     WindowGone(AskedId),
+    /// The session of the tab is over, and nobody closed it.
+    Ended,
     /// Of the session in view.
     Agent(AgentEvent),
     Process(ProcessEvent),

@@ -159,6 +159,7 @@ pub(super) fn route(model: &mut Model, out: &mut Vec<Effect>, msg: Msg) {
         }
         Msg::Woke => wake::woke(model, out),
         Msg::Agent(event) => events::agent(model, out, event),
+        Msg::Ended => tabs::ended(model, out),
         Msg::Of(session, msg) => tabs::of(model, out, &session, *msg),
         Msg::Bound(tab, session) => tabs::bound(model, tab, session),
         Msg::Window(id, request, by) => talk::asked(model, out, id, request, by),

@@ -348,15 +348,9 @@ fn chrome(model: &Model) -> (Vec<(TabId, TabState, String)>, Notices) {
     (model.tabs().map(|tab| (tab.id, tab.state(), tab.name())).collect(), model.notices.clone())
 }
 
-/// What a session tells, as a message.
+/// What a session tells, as a message. A tab whose session was closed is gone: only one that ended by itself hears its end.
 fn of_session(from: SessionEvent) -> Msg {
-    // A tab whose session was closed is gone: only one that ended by itself hears this.
-    let event = from.event.unwrap_or_else(|| {
-        AgentEvent::NotTaken(
-            "the session ended unexpectedly; the log says why. Close this tab and resume it".to_owned(),
-        )
-    });
-    Msg::Of(from.session, Box::new(Msg::Agent(event)))
+    Msg::Of(from.session, Box::new(from.event.map_or(Msg::Ended, Msg::Agent)))
 }
 
 /// Facts that a person waits for.

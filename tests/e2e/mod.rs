@@ -2,6 +2,7 @@
 
 mod accounts;
 mod agents_story;
+mod agents;
 mod approvals;
 mod bad_days;
 mod brakes;

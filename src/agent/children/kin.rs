@@ -13,6 +13,11 @@ pub struct Relatives {
 }
 
 impl Relatives {
+    /// All of them, those that have ended as well: who changed a file is asked later, too.
+    pub fn all(child: Option<&ChildOf>, below: Option<&Arc<Family>>) -> Self {
+        Self { above: child.map(|child| Arc::clone(&child.family)), below: below.cloned() }
+    }
+
     /// `None`: it has neither a parent nor a child that works.
     pub fn of(child: Option<&ChildOf>, below: Option<&Arc<Family>>) -> Option<Self> {
         let above = child.map(|child| Arc::clone(&child.family));

@@ -97,6 +97,11 @@ impl Runner {
                 AgentEvent::ToolProgress { call_id, line }
             }
         };
+        if matches!(&event, AgentEvent::ToolStarted(start) if start.within.is_none())
+            || matches!(event, AgentEvent::ToolProcess { .. })
+        {
+            self.running_calls.push(event.clone());
+        }
         self.out.send(event).await;
     }
 
@@ -113,6 +118,11 @@ impl Runner {
         while let Ok(event) = self.call_events.rx.try_recv() {
             self.call_event(event).await;
         }
+        self.running_calls.retain(|event| match event {
+            AgentEvent::ToolStarted(start) => start.call_id != body.call_id,
+            AgentEvent::ToolProcess { call_id, .. } => *call_id != body.call_id,
+            _ => false,
+        });
         // The call may have made a file of secrets, and its result may show it.
         self.learn_secrets().await;
         let tool = self.deps.dispatch.registry().snapshot().get(&body.name).cloned();
@@ -125,6 +135,7 @@ impl Runner {
         let cancel = CancellationToken::new();
         self.tools = Some(cancel.clone());
         self.children_learn();
+        self.running_calls.clear();
         self.batch += 1;
         let registry = self.deps.dispatch.registry().snapshot();
         let named: Vec<(String, String)> = calls.iter().map(|c| (c.name.clone(), c.args.clone())).collect();

@@ -207,6 +207,9 @@ impl Runner {
         if self.turn.is_running() {
             let at = crate::agent::now() - i64::try_from(self.turn_started.elapsed().as_millis()).unwrap_or_default();
             self.out.send(AgentEvent::TurnStarted { turn: self.session.turn, at }).await;
+            for event in self.running_calls.clone() {
+                self.out.send(event).await;
+            }
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use super::Runner;
 use super::forgotten::Forgotten;
+use crate::agent::children::Relatives;
 use crate::agent::outside::{self, Head, News, Said};
 use crate::checkpoints::{Bell, Heard, Listener, Strange};
 use crate::lock::lock;
 use crate::protocol::{AgentEvent, Body, Item, ItemId, Origin, OutsideFile};
+use crate::store::Wrote;
+use crate::tools::children::Kin as _;
 use crate::tools::file::edit;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -191,7 +194,7 @@ impl Runner {
         files.retain(|file| !self.outside.own.contains(&file.path));
         let wrote =
             self.deps.store.wrote_lately(&self.session.id, self.outside.since - SLACK).await.unwrap_or_default();
-        let told = outside::told(files, self.session.workspace.root(), &known, &wrote);
+        let told = outside::told(files, self.session.workspace.root(), &known, &self.with_kin(wrote));
         let rows: Vec<OutsideFile> = told.iter().take(ROWS).map(outside::Told::row).collect();
         let now = (rows.clone(), git == Some(true));
         // A look at git's state touches its files, too: what is shown already is not shown again.
@@ -199,6 +202,15 @@ impl Runner {
             self.outside.shown = now;
             self.out.send(AgentEvent::ChangedOutside(rows)).await;
         }
+    }
+
+    /// A relative is called as its row is, and not by the title of its session.
+    fn with_kin(&self, mut wrote: Vec<Wrote>) -> Vec<Wrote> {
+        let kin = Relatives::all(self.spec.child.as_ref(), self.family.as_ref());
+        for one in &mut wrote {
+            one.title = kin.called(&one.session).or(one.title.take());
+        }
+        wrote
     }
 
     /// Tells what others changed since the last step, in an entry of its own. `after_calls`: calls of the session ran since.
@@ -237,7 +249,7 @@ impl Runner {
         }
         // A store that does not answer knows no author.
         let wrote = self.deps.store.wrote_lately(&self.session.id, since - SLACK).await.unwrap_or_default();
-        let root = self.session.workspace.root();
+        let (root, wrote) = (self.session.workspace.root(), self.with_kin(wrote));
         let files = outside::told(files, root, &look.known, &wrote);
         let rewound = outside::told(again.changed, root, &look.known, &[]);
         let rows = files.iter().take(ROWS).map(outside::Told::row).collect();

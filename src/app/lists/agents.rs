@@ -76,6 +76,18 @@ pub fn children(tab: &Tab) -> impl Iterator<Item = &ChildRow> {
     calls.flatten()
 }
 
+/// What a tab of this window knows of a session as a child.
+pub fn as_child<'a>(model: &'a Model, session: Option<&SessionId>) -> Option<(&'a Tab, &'a ChildRow)> {
+    let session = session?;
+    let of = |tab: &'a Tab| Some((tab, children(tab).find(|row| row.session.as_ref() == Some(session))?));
+    model.tabs().find_map(of)
+}
+
+/// Whether the tab in view shows a child that has not ended.
+pub fn shows_working_child(model: &Model) -> bool {
+    as_child(model, model.tab.of.as_ref()).is_some_and(|(_, row)| !row.state.is_over())
+}
+
 /// A tab with a session, and how soon it is to be looked at.
 fn of_tab(tab: &Tab, current: bool) -> Option<(u8, PickItem)> {
     let id = tab.of.as_ref()?;

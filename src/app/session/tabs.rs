@@ -7,7 +7,7 @@ pub use routing::{each, of, process, store};
 use super::{checkout, queue, sessions, turn, worktree};
 use crate::app::effect::{Effect, LoadRequest};
 use crate::app::input::{composer, drafts};
-use crate::app::lists::pickers;
+use crate::app::lists::{agents, pickers};
 use crate::app::model::modal::{Confirm, ConfirmThen, Modal, PickItem, PickerKind};
 use crate::app::model::notices::About;
 use crate::app::model::tab::{From, KeptTab, Tab, TabId, TabState};
@@ -212,6 +212,15 @@ pub fn restore(model: &mut Model, out: &mut Vec<Effect>, kept: Vec<KeptTab>) {
 
 /// The engine has given a tab its session: its facts come from now on.
 pub fn bound(model: &mut Model, tab: TabId, session: SessionId) {
+    // Its commands were shown with those of its parent until now.
+    let mut rows = Vec::new();
+    for other in std::iter::once(&mut model.tab).chain(&mut model.parked).filter(|other| other.id != tab) {
+        rows.extend(processes::leave(&mut other.processes, &session.0));
+    }
+    let all = std::iter::once(&mut model.tab).chain(&mut model.parked);
+    if let Some(tab) = all.into_iter().find(|other| other.id == tab) {
+        tab.processes.rows.extend(rows);
+    }
     if model.tab.id == tab {
         model.tab.of = Some(session);
     } else if let Some(tab) = model.parked.iter_mut().find(|parked| parked.id == tab) {
@@ -309,8 +318,39 @@ fn entered(model: &mut Model, out: &mut Vec<Effect>) {
     worktree::shown_again(model, out);
 }
 
+/// The session of a tab is over though nobody closed it. A child has done its work, and its tab goes on with what it said.
+pub fn ended(model: &mut Model, out: &mut Vec<Effect>) {
+    let id = model.tab.of.clone();
+    let Some(name) = agents::as_child(model, id.as_ref()).map(|(_, row)| row.name.clone()) else {
+        let why = "the session ended unexpectedly; the log says why. Close this tab and resume it";
+        return turn::not_taken(model, out, why.to_owned());
+    };
+    let Some(id) = id else { return };
+    model.tab.opening = true;
+    let (tab, cwd) = (model.tab.id, model.tab.cwd.clone());
+    out.push(Effect::Open { tab, opens: Opens::Resume(id), cwd, model: None, parent: None });
+    let text = format!("{name} has ended; what you write here now goes on without its parent");
+    model.notices.add(model.now, Level::Info, text);
+}
+
+/// Closes the tab of a child that works: it goes on for its parent, whose tab comes in view and shows its commands again.
+fn close_child(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(parent) = agents::as_child(model, model.tab.of.as_ref()).map(|(tab, _)| tab.id) else { return };
+    let (closed, rows) = (model.tab.id, std::mem::take(&mut model.tab.processes.rows));
+    show(model, out, parent);
+    if let Some(tab) = model.parked.iter_mut().find(|tab| tab.id == closed) {
+        // Its session is not closed with it.
+        tab.of = None;
+    }
+    drop_parked(model, out, closed, false);
+    model.tab.processes.rows.extend(rows);
+}
+
 /// Closes the tab in view; what runs in it is asked about.
 pub fn close(model: &mut Model, out: &mut Vec<Effect>) {
+    if agents::shows_working_child(model) {
+        return close_child(model, out);
+    }
     let running = model.tab.processes.rows.iter().filter(|row| processes::is_running(row));
     let mut rows: Vec<String> = running.map(|row| row.command.lines().next().unwrap_or_default().to_owned()).collect();
     if turn::is_running(model) {

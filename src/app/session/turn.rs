@@ -3,7 +3,7 @@
 use super::{checkout, goal, items, queue, sessions};
 use crate::app::effect::Effect;
 use crate::app::input::{composer, drafts, focus, history, paste, slash};
-use crate::app::lists::local_models;
+use crate::app::lists::{agents, local_models};
 use crate::app::model::transcript::{Cell, CellKind, Position};
 use crate::app::model::{Model, Pane, Running, Sent, TurnStatus};
 use crate::app::reading::{seek, select};
@@ -74,6 +74,8 @@ impl Busy {
         match model.config.display.busy_input_mode.as_str() {
             _ if !is_running(model) => Self::Queue,
             _ if is_stopping(model) => Self::Interrupt,
+            // A child ends with its turn: a word for it is for this one.
+            _ if agents::shows_working_child(model) => Self::Steer,
             "steer" => Self::Steer,
             "interrupt" => Self::Interrupt,
             _ => Self::Queue,

@@ -84,6 +84,17 @@ fn can_follow(row: &ProcessInfo, info: &ProcessInfo) -> bool {
     !ended(row) || ended(info) || run(row) != run(info)
 }
 
+/// Takes the rows of a session out of those of another one.
+pub fn leave(processes: &mut Processes, session: &str) -> Vec<ProcessInfo> {
+    let is_its = |row: &mut ProcessInfo| row.task.split(':').next() == Some(session);
+    let rows: Vec<ProcessInfo> = processes.rows.extract_if(.., is_its).collect();
+    if processes.pane.shown.as_ref().is_some_and(|shown| rows.iter().any(|row| row.id == *shown)) {
+        processes.pane.shown = processes.rows.last().map(|row| row.id.clone());
+        processes.pane.open &= processes.pane.shown.is_some();
+    }
+    rows
+}
+
 fn put(model: &mut Model, info: ProcessInfo) -> Option<ProcessInfo> {
     match model.tab.processes.rows.iter_mut().find(|row| row.id == info.id) {
         // What has ended never runs again.

@@ -2,6 +2,7 @@
 
 use super::Tab;
 use crate::app::effect::Effect;
+use crate::app::lists::agents;
 use crate::app::model::Model;
 use crate::app::msg::Msg;
 use crate::app::session::{queue, turn};
@@ -40,12 +41,23 @@ pub fn process(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
     let at = if has(&model.tab, &id) || own(&model.tab) {
         None
     } else {
-        model.parked.iter().position(|tab| has(tab, &id)).or_else(|| model.parked.iter().position(own))
+        model
+            .parked
+            .iter()
+            .position(|tab| has(tab, &id))
+            .or_else(|| model.parked.iter().position(own))
+            .or_else(|| parent_of(model, &task))
     };
     match at {
         Some(at) => behind(model, out, at, |model, out| processes::event(model, out, event)),
         None => processes::event(model, out, event),
     }
+}
+
+/// The tab behind the one in view in which the parent of this session works.
+fn parent_of(model: &Model, session: &str) -> Option<usize> {
+    let (tab, _) = agents::as_child(model, Some(&SessionId::from(session)))?;
+    model.parked.iter().position(|parked| parked.id == tab.id)
 }
 
 /// An answer of the store, for the tab of the session that it is about.
