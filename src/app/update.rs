@@ -231,7 +231,10 @@ fn loaded(model: &mut Model, out: &mut Vec<Effect>, reply: LoadReply) {
         LoadReply::OtherWindows(sessions) => agents::others(model, sessions),
         LoadReply::WindowFocused(result) => agents::focused(model, result),
         LoadReply::Git(git) => model.tab.sidebar.git = git,
-        LoadReply::Files { session, files } => sidebar::files(model, &session, files),
+        LoadReply::Files { session, files } => {
+            sidebar::files(model, &session, files);
+            undo::look_again(model, out);
+        }
         LoadReply::Toolsets(rows) => toolsets::listed(model, rows),
         LoadReply::Permissions(new) => permissions::listed(model, new),
         LoadReply::Tried { command, verdict } => permissions::tried(model, command, verdict),

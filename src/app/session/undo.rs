@@ -106,6 +106,16 @@ pub fn previewed(model: &mut Model, command: i64, preview: Result<UndoPreview, S
     }
 }
 
+/// A command has ended, or what files differ in is known anew: what was said of one that still ran may not hold any more.
+pub fn look_again(model: &mut Model, out: &mut Vec<Effect>) {
+    let Some(modal) = modal(model) else { return };
+    let still = |gap: &String| gap.contains("still runs");
+    let is_old = modal.preview.as_ref().is_some_and(|preview| preview.gaps.iter().any(still));
+    if let Some(command) = modal.point().filter(|_| is_old).map(|point| point.command) {
+        out.push(Effect::Load(LoadRequest::UndoPreview { command }));
+    }
+}
+
 /// A key for the modal.
 pub fn act(model: &mut Model, out: &mut Vec<Effect>, press: Press) {
     let Some(modal) = modal(model) else { return };

@@ -10,6 +10,7 @@ use crate::app::model::processes::{Processes, TerminalPane};
 use crate::app::model::transcript::{CellKind, ToolState};
 use crate::app::model::{Model, Pane};
 use crate::app::reading::{marking, seek};
+use crate::app::session::undo;
 use crate::app::window::{quitting, sidebar};
 use crate::exec::{
     ExitReason, LogState, Origin, ProcessCommand, ProcessEvent, ProcessId, ProcessInfo, ProcessState, Vitals,
@@ -52,6 +53,7 @@ pub fn event(model: &mut Model, out: &mut Vec<Effect>, event: ProcessEvent) {
         ProcessEvent::Started(info) | ProcessEvent::Changed(info) => changed(model, out, info),
         ProcessEvent::Exited(info) => {
             sidebar::look_again(model, out);
+            undo::look_again(model, out);
             exited(model, info);
             quitting::ended(model, out);
         }

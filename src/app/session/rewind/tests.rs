@@ -224,3 +224,30 @@ fn pages_read_on_in_the_preview_and_a_frame_says_where_it_ends() {
     script(&mut model, "<pgdn><esc><up>");
     assert_eq!(scroll(&mut model), 0, "another prompt is read from its start");
 }
+
+#[test]
+fn enter_before_the_preview_goes_on_once_it_is_there() {
+    let confirms = |model: &mut Model| modal(model).is_some_and(|modal| modal.confirm.is_some());
+    // Before the list, and before the preview.
+    for early in [true, false] {
+        let mut model = ready();
+        script(&mut model, "<C-x>u");
+        if early {
+            script(&mut model, "<ret>");
+        }
+        list(&mut model, &[point(5, "two"), point(1, "one")]);
+        if !early {
+            script(&mut model, "<ret>");
+        }
+        assert!(!confirms(&mut model));
+        see(&mut model, preview(5, &[Fate::Ready]));
+        assert!(confirms(&mut model), "{early}");
+    }
+    // Another prompt was chosen meanwhile.
+    let mut model = ready();
+    script(&mut model, "<C-x>u");
+    list(&mut model, &[point(5, "two"), point(1, "one")]);
+    script(&mut model, "<ret><down>");
+    see(&mut model, preview(1, &[Fate::Ready]));
+    assert!(!confirms(&mut model));
+}

@@ -92,3 +92,26 @@ fn another_command_is_shown_anew() {
     let shown = modal(&mut model).unwrap();
     assert!(!shown.overwrite && shown.preview.is_none());
 }
+
+#[test]
+fn what_still_ran_is_looked_at_again_when_it_has_ended() {
+    let mut model = ready();
+    script(&mut model, "<C-x>C");
+    list(&mut model, &[point(5, "b", 2)]);
+    let preview = |gaps: &[&str]| {
+        let gaps = gaps.iter().map(|gap| (*gap).to_owned()).collect();
+        let preview = UndoPreview { command: 5, files: Vec::new(), gaps };
+        Msg::Loaded(LoadReply::UndoPreview { command: 5, preview: Ok(Box::new(preview)) })
+    };
+    let ended = || {
+        let mut info = crate::app::tests::process("p", true);
+        let reason = crate::exec::ExitReason::Exited;
+        let exit = crate::exec::Exit { code: 0, reason, duration: std::time::Duration::ZERO };
+        info.state = crate::exec::ProcessState::Exited(exit);
+        Msg::Process(crate::exec::ProcessEvent::Exited(info))
+    };
+    update(&mut model, 0, preview(&["what it changed: it still runs"]));
+    assert!(update(&mut model, 0, ended()).contains(&asks(5)));
+    update(&mut model, 0, preview(&[]));
+    assert!(!update(&mut model, 0, ended()).contains(&asks(5)));
+}
