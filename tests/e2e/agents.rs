@@ -119,7 +119,7 @@ fn sessions_of_other_windows_are_listed_and_shown_in_their_window() {
     term.send("/agents\r").wait("needs an answer · other window").wait(&format!("process {}", other.pid()));
     // What waits comes first.
     term.send("\x1b[H\r").wait("“remove it”").wait("Runs in").wait("on /dev/");
-    term.send("\x1b[B\r").wait("rm -rf ../victim");
+    term.send("\x1b[B\r").wait("# remove it");
     term.send("\x1b");
     term.send("/agents\r").wait("other window");
     term.send("\x1b[H\r").wait("Show it in its window");

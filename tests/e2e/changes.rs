@@ -132,7 +132,7 @@ scenes:
     assert_eq!(out(&done), "Written.\n", "{}", err(&done));
     let mut term = Term::sized(&home, &["-m", &script], (60, 20));
     term.wait("❯");
-    term.send("/diff nothing\r").wait("there is no worktree nothing; there are project-fix");
+    term.send("/diff nothing\r").wait("there is no worktree nothing; there are");
     term.send("\x1b").gone("no worktree");
     term.send("/diff fix\r").wait("Changes in hermes/fix").wait("a.txt");
     term.send("t").wait("✓ a.txt");

@@ -56,7 +56,9 @@ fn own(model: &Model) -> Vec<(u8, PickItem)> {
     let mut rows: Vec<(u8, PickItem)> = Vec::new();
     for tab in model.tabs() {
         rows.extend(of_tab(tab, tab.id == model.tab.id));
-        rows.extend(children(tab).map(|child| of_child(child, &tab.name(), model.now)));
+        // Whose it is needs no word where there is one tab.
+        let parent = if model.parked.is_empty() { String::new() } else { format!("of {}", tab.name()) };
+        rows.extend(children(tab).map(|child| of_child(child, &parent, model.now)));
     }
     rows
 }
@@ -124,7 +126,7 @@ fn of_child(child: &ChildRow, parent: &str, now: i64) -> (u8, PickItem) {
     let left = child.worktree.as_ref().filter(|_| child.state.is_over());
     let branch = child.worktree.as_ref().map(|tree| tree.branch.clone()).unwrap_or_default();
     let session = child.session.as_ref().map(|id| id.0.clone()).unwrap_or_default();
-    let detail = [format!("of {parent}"), branch, child.doing.clone(), child.figures()];
+    let detail = [parent.to_owned(), branch, child.doing.clone(), child.figures()];
     let item = PickItem {
         label: format!("└ {}: {goal}", child.name),
         detail: detail.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "),

@@ -66,6 +66,12 @@ impl WorktreeModal {
         hunks.hunks.iter().filter(stays).collect()
     }
 
+    /// Whether the keys can go to the hunks: there are some, or they are on their way.
+    pub fn may_enter(&self) -> bool {
+        let known = self.hunks.as_ref().zip(self.file()).is_some_and(|(hunks, file)| hunks.path == file.path);
+        self.file().is_some() && (!known || !self.hunks_shown().is_empty())
+    }
+
     /// Lines of all hunks, each with its head.
     pub fn lines(&self) -> usize {
         self.hunks_shown().iter().map(|hunk| 1 + hunk.lines.len()).sum()

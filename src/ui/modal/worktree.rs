@@ -1,7 +1,7 @@
 //! What a git worktree holds: its files with their counts, and the hunks of the selected one. Only the lines in view are laid
 //! out: a file of ten thousand changed lines costs no more than one of ten.
 
-use super::rewind::shown;
+use super::rewind::{draw_lines, shown, text};
 use super::{Frame, last_rows};
 use crate::app::Model;
 use crate::app::action::Action;
@@ -36,12 +36,14 @@ pub fn draw(
         (None, _) => "Changes in a worktree".to_owned(),
     };
     let columns = area.width.saturating_sub(8).min(170);
-    // The frame keeps some cells of its edge.
-    let foot = foot(model, state, usize::from(columns.saturating_sub(4)));
+    // As the frame has room for it.
+    let edge = (columns + 6).min(area.width.saturating_sub(4)).saturating_sub(9);
+    let foot = foot(model, state, usize::from(edge));
     let frame = Frame { title: &title, note: &note(state), foot: &foot, ..Frame::default() };
     let place = frame.draw(paint, area, columns, area.height.saturating_sub(4));
     if !state.problem.is_empty() {
-        paint.fit(place.x, place.y + 1, place.width, &state.problem, paint.role(Role::Bad));
+        let under = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
+        draw_lines(model, &[text(shown(&state.problem), Role::Bad)], 0, paint, under);
         return None;
     }
     let Some(changes) = &state.changes else {
@@ -111,8 +113,15 @@ fn foot(model: &Model, state: &WorktreeModal, room: usize) -> String {
         (key(Action::DropWorktree), "removes"),
         (key(Action::Close), ""),
     ];
-    let [long, short] = [hint::list(&long), hint::list(&short)];
-    if width(&long) <= room { long } else { short }
+    let shortest = [
+        (key(take_key), "take"),
+        (key(all_key), "all"),
+        (key(Action::DropChange), "drop"),
+        (key(Action::DropWorktree), "remove"),
+        (key(Action::Close), ""),
+    ];
+    let all = [hint::list(&long), hint::list(&short), hint::list(&shortest)];
+    all.into_iter().find(|said| width(said) <= room).unwrap_or_default()
 }
 
 /// The places of the list and of the hunks.

@@ -113,6 +113,20 @@ fn keys_take_and_drop_what_is_selected() {
 }
 
 #[test]
+fn keys_go_to_hunks_that_are_on_their_way() {
+    let mut model = open_at(&["a", "b"]);
+    script(&mut model, "<down><tab>");
+    let reply = |found: TreeHunks| Msg::Loaded(LoadReply::TreeHunks { path: "b".into(), result: Ok(Box::new(found)) });
+    update(&mut model, 0, reply(hunks("b", &[7])));
+    assert_eq!(takes(&script(&mut model, "t")), [pick("b", Some(&[7]))]);
+    // There are none: they stay with the files.
+    let mut model = open_at(&["a", "b"]);
+    script(&mut model, "<down><tab>");
+    update(&mut model, 0, reply(hunks("b", &[])));
+    assert_eq!(takes(&script(&mut model, "t")), [pick("b", None)]);
+}
+
+#[test]
 fn escape_leaves_the_hunks_and_then_the_pane() {
     let mut model = open_at(&["a"]);
     script(&mut model, "<tab><esc>");
