@@ -1,8 +1,8 @@
 //! The built program from outside: a person at a terminal, a script at a pipe, and bad days.
 
 mod accounts;
-mod agents_story;
 mod agents;
+mod agents_story;
 mod approvals;
 mod bad_days;
 mod brakes;

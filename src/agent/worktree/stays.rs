@@ -174,13 +174,7 @@ impl Worktree {
     }
 
     /// Removes it at this commit.
-    fn take_away(
-        &self,
-        repo: &Repo,
-        at: Option<String>,
-        force: bool,
-        until: Instant,
-    ) -> Result<(), WorktreeError> {
+    fn take_away(&self, repo: &Repo, at: Option<String>, force: bool, until: Instant) -> Result<(), WorktreeError> {
         let ours = on(repo, until)?.filter(|branch| branch.starts_with(BRANCH));
         if head(repo, until)? != at {
             return Err(RepoError::Failed("somebody works in it: its HEAD moved".into()).into());
