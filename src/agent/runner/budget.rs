@@ -132,6 +132,7 @@ impl Runner {
             text: crate::text::format::capitalized(&stop.text),
             choices: choices(stop.way),
             allow_freetext: matches!(stop.way, Way::Raise { .. }),
+            own_answer: String::new(),
         };
         self.broke.asked = Some((id, stop, waiting));
         self.out.send(AgentEvent::Asked(question)).await;

@@ -72,6 +72,7 @@ impl Runner {
             text,
             choices: vec![GO_ON.into(), STOP_TURN.into()],
             allow_freetext: false,
+            own_answer: String::new(),
         };
         self.out.send(AgentEvent::Asked(question)).await;
         None
@@ -92,6 +93,7 @@ impl Runner {
             ),
             choices: vec![GO_ON.into(), STOP_IT.into()],
             allow_freetext: true,
+            own_answer: String::new(),
         };
         let (asking, aside) = (self.handle.ask(question), self.aside.tx.clone());
         self.guard_asks = Some(AbortOnDropHandle::new(tokio::spawn(async move {

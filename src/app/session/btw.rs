@@ -44,6 +44,7 @@ fn show(model: &mut Model, question: &str, answer: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::input::composer;
     use crate::app::model::modal::Modal;
     use crate::app::tests::{ready, script};
 

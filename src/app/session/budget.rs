@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn an_order_given_before_the_session_is_open_goes_out_with_it() {
         let mut model = crate::app::tests::model();
-        let raise = || Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, tokens: 0 }));
+        let raise = || Effect::Agent(AgentCommand::RaiseBudget(Raise { cost: 5.0, ..Raise::default() }));
         assert!(
             !script(&mut model, "/budget +5<ret>/goal all green<ret>").iter().any(|it| matches!(it, Effect::Agent(_)))
         );
