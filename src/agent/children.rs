@@ -230,7 +230,7 @@ impl Family {
 
     /// Changes a row and shows all of its call.
     fn change(&self, number: u64, change: impl FnOnce(&mut ChildRow)) {
-        let shown = {
+        let (shown, ended) = {
             let mut kin = lock(&self.kin);
             let Some(child) = kin.iter_mut().find(|child| child.number == number) else { return };
             let before = child.row.clone();
@@ -238,12 +238,14 @@ impl Family {
             if child.row == before {
                 return;
             }
-            let call_id = child.call_id.clone();
+            let (call_id, ended) = (child.call_id.clone(), child.row.state.is_over());
             let rows = kin.iter().filter(|child| child.call_id == call_id).map(|child| child.row.clone()).collect();
-            AgentEvent::Children { call_id, rows }
+            (AgentEvent::Children { call_id, rows }, ended)
         };
         self.changed.send_modify(|count| *count += 1);
-        self.parent.handle.tell(AgentRequest::Event(Box::new(shown)));
+        let shown = AgentRequest::Event(Box::new(shown));
+        // Nothing comes after an end that would show it.
+        if ended { self.parent.handle.tell_in_time(shown) } else { self.parent.handle.tell(shown) }
     }
 
     /// Those with this name or id; the newest first.

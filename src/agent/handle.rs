@@ -229,6 +229,16 @@ impl AgentHandle {
         let _ = self.requests.try_send(request);
     }
 
+    /// Tells the runner; it arrives, though later when the runner is far behind.
+    pub fn tell_in_time(&self, request: AgentRequest) {
+        if let Err(TrySendError::Full(request)) = self.requests.try_send(request)
+            && let Ok(here) = tokio::runtime::Handle::try_current()
+        {
+            let requests = self.requests.clone();
+            here.spawn(async move { drop(requests.send(request).await) });
+        }
+    }
+
     /// Tells the runner, and waits for its room.
     pub async fn tell_surely(&self, request: AgentRequest) {
         // The runner is gone only when the session is.
@@ -280,10 +290,7 @@ impl AgentPort for AgentHandle {
 
     fn go_back(&self, back: GoBack) {
         // Before the call has its result: the runner looks here first. Full only when it is far behind.
-        if let Err(TrySendError::Full(request)) = self.requests.try_send(AgentRequest::GoBack(back)) {
-            let requests = self.requests.clone();
-            tokio::spawn(async move { drop(requests.send(request).await) });
-        }
+        self.tell_in_time(AgentRequest::GoBack(back));
     }
 
     fn waited(&self) -> Duration {

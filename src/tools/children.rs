@@ -140,7 +140,7 @@ pub trait Children: Send + Sync {
     ///
     /// # Errors
     /// There is none of this name or id that works.
-    fn stop(&self, child: &str) -> Result<SessionId, String>;
+    fn stop(&self, child: &str) -> Result<Option<SessionId>, String>;
 
     /// Waits for the end of children; of all that work, when none is named.
     ///

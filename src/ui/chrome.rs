@@ -291,7 +291,8 @@ pub fn status(model: &Model, paint: &mut Paint<'_>, area: Rect) {
     if !model.tab.policy.changes.is_empty() {
         part(paint, "⚠ policy changed: /policy", paint.role(Role::Careful));
     }
-    if let Some(sign) = model.tab.sidebar.goal.as_ref().and_then(goal::sign) {
+    let goal = model.tab.sidebar.goal.as_ref();
+    if let Some(sign) = goal.and_then(|goal| goal::sign(goal, &hints::key_of(model, "stop-turn"))) {
         part(paint, &sign, paint.role(Role::Accent));
     }
     if let Some(budget) = &model.tab.budget {

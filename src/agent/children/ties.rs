@@ -75,8 +75,12 @@ impl Children for Ties {
         Ok(id)
     }
 
-    fn stop(&self, child: &str) -> Result<SessionId, String> {
-        let (number, id) = self.0.working_child(child)?;
+    fn stop(&self, child: &str) -> Result<Option<SessionId>, String> {
+        // One that waits for its turn has no session yet.
+        let (number, id) = match self.0.find(child, true) {
+            Some(found) => found,
+            None => self.0.working_child(child).map(|(number, id)| (number, Some(id)))?,
+        };
         self.0.stop_of(number).cancel();
         Ok(id)
     }

@@ -177,7 +177,7 @@ impl Worktree {
     fn take_away(&self, repo: &Repo, at: Option<String>, force: bool, until: Instant) -> Result<(), WorktreeError> {
         let ours = on(repo, until)?.filter(|branch| branch.starts_with(BRANCH));
         if head(repo, until)? != at {
-            return Err(RepoError::Failed("somebody works in it: its HEAD moved".into()).into());
+            return Err(RepoError::Failed("its HEAD moved meanwhile; look again".into()).into());
         }
         // Without force git looks once more, and refuses what changed meanwhile.
         let args: &[&str] =

@@ -21,10 +21,10 @@ pub fn works(model: &Model) -> bool {
     model.tab.sidebar.goal.as_ref().is_some_and(|goal| goal.state == GoalState::Working)
 }
 
-/// What the status line says of a goal that is not met: where there is no sidebar, nothing else does.
-pub fn sign(goal: &Goal) -> Option<String> {
+/// What the status line says of a goal that is not met, with the key that stops: where there is no sidebar, nothing else does.
+pub fn sign(goal: &Goal, stop: &str) -> Option<String> {
     match goal.state {
-        GoalState::Working if goal.judging => Some("goal: judging, Esc pauses".to_owned()),
+        GoalState::Working if goal.judging => Some(format!("goal: judging, {stop} pauses")),
         GoalState::Working => Some(format!("goal: turn {}", goal.rounds + 1)),
         GoalState::Paused | GoalState::Stuck => Some(format!("goal {}: /goal", goal.state.word())),
         GoalState::Met => None,
@@ -67,7 +67,8 @@ mod tests {
         model.tab.sidebar.goal = Some(Goal { text: "g".into(), judging: true, ..Goal::default() });
         let stops = |effects: Vec<Effect>| effects.contains(&Effect::Agent(AgentCommand::Stop { force: false }));
         assert!(stops(script(&mut model, "<esc>")), "no turn runs, and it goes on by itself");
-        assert_eq!(model.tab.sidebar.goal.as_ref().and_then(sign).as_deref(), Some("goal: judging, Esc pauses"));
+        let shown = model.tab.sidebar.goal.as_ref().and_then(|goal| sign(goal, "F9"));
+        assert_eq!(shown.as_deref(), Some("goal: judging, F9 pauses"));
         model.tab.sidebar.goal = Some(Goal { state: GoalState::Paused, ..Goal::default() });
         assert!(!stops(script(&mut model, "<esc>")));
         let mut model = ready();

@@ -109,7 +109,8 @@ impl Call for AgentsCall {
                 }
                 Act::Stop => {
                     let session = children.stop(agent).map_err(ToolError::Failed)?;
-                    Ok(ToolOutput::json(&json!({"stopped": true, "session": session.0})).summary("stopped"))
+                    Ok(ToolOutput::json(&json!({"stopped": true, "session": session.map(|id| id.0)}))
+                        .summary("stopped"))
                 }
                 Act::Wait => {
                     let named = if agent.is_empty() { Vec::new() } else { vec![agent.to_owned()] };

@@ -73,9 +73,9 @@ struct Args {
     goal: String,
     context: String,
     toolsets: Option<Names>,
-    role: String,
+    role: Role,
     isolation: Option<Isolation>,
-    tasks: Option<Tasks>,
+    tasks: Value,
     background: bool,
     #[serde(flatten)]
     limits: Limits,
@@ -105,12 +105,14 @@ impl Limits {
     }
 }
 
-/// A list, or the JSON of one as text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Tasks {
-    List(Vec<One>),
-    Text(String),
+/// What a child may do.
+#[derive(Deserialize, Clone, Copy, Default, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    #[default]
+    #[serde(alias = "")]
+    Leaf,
+    Orchestrator,
 }
 
 /// Names in a list, or between commas.
@@ -127,7 +129,7 @@ struct One {
     goal: String,
     context: String,
     toolsets: Option<Names>,
-    role: String,
+    role: Role,
     isolation: Option<Isolation>,
     #[serde(flatten)]
     limits: Limits,
@@ -145,22 +147,36 @@ impl One {
             goal: self.goal.trim().to_owned(),
             context: self.context.trim().to_owned(),
             toolsets: toolsets.collect(),
-            orchestrates: self.role == "orchestrator",
+            orchestrates: self.role == Role::Orchestrator,
             isolation: self.isolation,
             limits: self.limits.of_task(),
         }
     }
 }
 
+/// A list of objects or of goals, or the JSON of one as text.
+fn list(tasks: Value) -> Result<Vec<One>, ToolError> {
+    let wrong =
+        |error: serde_json::Error| ToolError::Args(format!("`tasks` is no list of objects with a goal: {error}"));
+    let tasks = match tasks {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) if text.trim().is_empty() => return Ok(Vec::new()),
+        Value::String(text) => serde_json::from_str(&text).map_err(wrong)?,
+        other => other,
+    };
+    let Value::Array(tasks) = tasks else {
+        return Err(ToolError::Args("`tasks` is a list of objects with a goal".into()));
+    };
+    let one = |task: Value| match task {
+        Value::String(goal) => Ok(One { goal, ..One::default() }),
+        task => serde_json::from_value(task).map_err(wrong),
+    };
+    tasks.into_iter().map(one).collect()
+}
+
 impl Args {
     fn tasks(self) -> Result<Vec<Task>, ToolError> {
-        let list = match self.tasks {
-            Some(Tasks::List(list)) => list,
-            Some(Tasks::Text(text)) if text.trim().is_empty() => Vec::new(),
-            Some(Tasks::Text(text)) => serde_json::from_str(&text)
-                .map_err(|error| ToolError::Args(format!("`tasks` is no list of objects with a goal: {error}")))?,
-            None => Vec::new(),
-        };
+        let list = list(self.tasks)?;
         let tasks: Vec<Task> = if list.is_empty() {
             let Self { goal, context, toolsets, role, isolation, limits, .. } = self;
             vec![One { goal, context, toolsets, role, isolation, limits }.task()]
