@@ -27,8 +27,11 @@ pub(super) fn judge(
         return denied(&one.label(), 0..0);
     }
     let mut why = shell::script(language, code);
-    let dangers =
-        if why.is_empty() { Verdict::Allow(Vec::new()) } else { as_command(language, code, cwd, rules, world) };
+    // Looked for in any text: what is refused and what a rule forbids stay so, whatever else was made of it.
+    let dangers = match as_command(language, code, cwd, rules, world) {
+        Verdict::Ask(_) | Verdict::AskAlways(_) if why.is_empty() => Verdict::Allow(Vec::new()),
+        dangers => dangers,
+    };
     match (rule, dangers) {
         (_, Verdict::Refuse(reasons)) => Verdict::Refuse(reasons),
         (_, Verdict::DeniedByRule(reason)) => Verdict::DeniedByRule(reason),
@@ -48,11 +51,19 @@ pub(super) fn judge(
         }
         (_, Verdict::Ask(mut reasons)) => {
             reasons.append(&mut why);
-            granted(Verdict::Ask(reasons), rules, by)
+            answered(reasons, rules, by)
         }
         (_, Verdict::Allow(_)) if why.is_empty() => Verdict::Allow(why),
-        (_, Verdict::Allow(_)) => granted(Verdict::Ask(why), rules, by),
+        (_, Verdict::Allow(_)) => answered(why, rules, by),
     }
+}
+
+/// A question, where no lasting answer to all of it was given. An answer to what is not read is for one text.
+fn answered(why: Vec<Why>, rules: &Rules, by: &mut Vec<String>) -> Verdict {
+    if why.iter().any(|one| shell::asks_each_time(&one.effect)) {
+        return Verdict::Ask(why);
+    }
+    granted(Verdict::Ask(why), rules, by)
 }
 
 /// The dangers of what the text runs, deletes and writes, without the question that any code on a command line is.
@@ -93,7 +104,9 @@ mod tests {
             rules
         };
         let mut session = Rules::default();
-        session.session.add("code that runs programs");
+        for class in ["code that runs programs", "code that opens files", "code that is not fully read"] {
+            session.session.add(class);
+        }
         let none = Rules::default();
         for (code, rules, mode, want) in [
             (calls, &none, Mode::Ask, "allow"),
@@ -103,6 +116,10 @@ mod tests {
             (runs, &none, Mode::Auto, "ask"),
             (runs, &none, Mode::Yolo, "allow"),
             (runs, &session, Mode::Ask, "allow"),
+            // What was not read is not among what was granted.
+            ("open('a'); import mylib; mylib.go()", &session, Mode::Ask, "ask"),
+            ("import mylib\nmylib.go()", &session, Mode::Ask, "ask"),
+            ("__import__('os')", &session, Mode::Ask, "ask"),
             (calls, &rule(Action::Deny, "code.run"), Mode::Ask, "denied-by-rule"),
             (calls, &rule(Action::Ask, "execute_code"), Mode::Ask, "ask"),
             (runs, &rule(Action::Allow, "code.run"), Mode::Ask, "allow"),
@@ -110,6 +127,13 @@ mod tests {
                 "import os\nos.system('git push')",
                 &rule(Action::Deny, "terminal(git push*)"),
                 Mode::Yolo,
+                "denied-by-rule",
+            ),
+            // A name that hides another one hides nothing from the rules.
+            (
+                "from os import system as loads\nloads('git push')\nos.system('git push')\nfrom json import loads",
+                &rule(Action::Deny, "terminal(git push*)"),
+                Mode::Ask,
                 "denied-by-rule",
             ),
             ("import os\nos.system('rm -rf ~')", &none, Mode::Yolo, "refuse"),

@@ -10,7 +10,7 @@ mod tests;
 mod walk;
 
 pub use effects::findings::{Finding, Invocation, Payload, Touch, Touched};
-pub use programs::{JAVASCRIPT, script};
+pub use programs::{JAVASCRIPT, asks_each_time, script};
 pub use read::normal::{is_control, is_invisible};
 pub use walk::resolve::UNKNOWN;
 

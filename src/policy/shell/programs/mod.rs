@@ -30,4 +30,4 @@ mod unknown;
 pub(super) mod wrappers;
 mod xargs;
 
-pub use code::{JAVASCRIPT, script};
+pub use code::{JAVASCRIPT, asks_each_time, script};

@@ -33,29 +33,12 @@ const MODULES: &[&str] = &[
     "module",
 ];
 
-/// Functions of Python that need no import. A variable of the same name may not be bound when it is used.
-const BUILT_IN: &[&str] = &[
-    "eval",
-    "exec",
-    "compile",
-    "open",
-    "input",
-    "getattr",
-    "setattr",
-    "delattr",
-    "globals",
-    "locals",
-    "vars",
-    "breakpoint",
-    "memoryview",
-];
-
 /// Arguments of R by which a function that prints writes to a file or a program.
 const WRITES_TO: &[&str] = &["file", "con", "append", "pager", "cmd", "command", "open"];
 
 /// What the names of a text are.
 #[derive(Default)]
-pub(super) struct Names {
+struct Names {
     /// Variables of its own.
     own: HashSet<String>,
     /// Functions of its own.
@@ -67,18 +50,17 @@ pub(super) struct Names {
 /// Whether code, all of which was read, does nothing but compute and print what it looks at.
 pub(super) fn is_harmless(shapes: &Shapes, lang: Lang, tokens: &[Token]) -> bool {
     let Some(known) = shapes.harmless.get(lang.name()) else { return false };
-    let Some(names) = Names::read(lang, tokens) else { return false };
-    // A bare value neither looks at anything nor says anything: what it is there for is not seen.
-    if tokens.iter().all(|token| matches!(token, Token::Number(_) | Token::Text(_) | Token::Sign(_) | Token::Break)) {
+    let names = Names::read(lang, tokens);
+    if is_bare(tokens) {
         return false;
     }
     only_calls_names(lang, tokens) && (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
 }
 
-/// The same of a script, for which a bare value is as good as any.
-pub(super) fn only_knows(known: &Harmless, lang: Lang, tokens: &[Token]) -> bool {
-    let Some(names) = Names::read(lang, tokens) else { return false };
-    only_calls_names(lang, tokens) && (0..tokens.len()).all(|i| names.allows(known, lang, tokens, i))
+/// A bare value neither looks at anything nor says anything: what it is there for is not seen.
+pub(super) fn is_bare(tokens: &[Token]) -> bool {
+    let plain = |token: &Token| matches!(token, Token::Number(_) | Token::Text(_) | Token::Sign(_) | Token::Break);
+    tokens.iter().all(plain)
 }
 
 /// Whether nothing computed is called, and no text names a way out.
@@ -105,7 +87,7 @@ pub(super) fn has_module(known: &Harmless, module: &str) -> bool {
 }
 
 /// Whether a dotted path is in the list, and does not pass through another module.
-fn listed(known: &Harmless, path: &str) -> bool {
+pub(super) fn listed(known: &Harmless, path: &str) -> bool {
     let through = |part: &str| {
         MODULES.contains(&part) || (part.starts_with('_') && !matches!(part, "__version__" | "__file__" | "__name__"))
     };
@@ -120,8 +102,8 @@ fn name(token: Option<&Token>) -> Option<&str> {
 }
 
 impl Names {
-    /// Collects definitions and imports; `None` for an import that takes everything.
-    pub(super) fn read(lang: Lang, tokens: &[Token]) -> Option<Names> {
+    /// Collects definitions and imports.
+    fn read(lang: Lang, tokens: &[Token]) -> Names {
         let mut names = Names::default();
         let sign = |at: usize, c: char| tokens.get(at) == Some(&Token::Sign(c));
         let add_all = |names: &mut Names, from: usize, to: usize| {
@@ -154,35 +136,11 @@ impl Names {
                 continue;
             };
             match (lang, text.as_str()) {
-                (Lang::Python, "import") => {
-                    let end = until(i + 1, &|t| matches!(t, Token::Break | Token::Sign(';')));
-                    names.imports(&tokens[i + 1..end], "")?;
-                    i = end;
-                    continue;
-                }
-                (Lang::Python, "from") if name(tokens.get(i + 1)).is_some() => {
-                    let middle = until(i + 1, &|t| name(Some(t)) == Some("import"));
-                    let module: Vec<&str> = tokens[i + 1..middle].iter().filter_map(|t| name(Some(t))).collect();
-                    // Parentheses may hold several lines of names.
-                    let several = close_of(tokens, middle + 1).filter(|_| sign(middle + 1, '('));
-                    let (from, end) = match several {
-                        Some(close) => (middle + 2, close),
-                        None => (middle + 1, until(middle, &|t| matches!(t, Token::Break | Token::Sign(';')))),
-                    };
-                    names.imports(tokens.get(from..end)?, &format!("{}.", module.join(".")))?;
-                    i = end;
-                    continue;
-                }
-                (Lang::Python | Lang::Lua | Lang::R, "for") => {
+                (Lang::Lua | Lang::R, "for") => {
                     let end = until(i + 1, &|t| name(Some(t)) == Some("in"));
                     add_all(&mut names, i + 1, end);
                 }
-                (Lang::Python, "lambda") => {
-                    let end = until(i + 1, &|t| *t == Token::Sign(':'));
-                    add_all(&mut names, i + 1, end);
-                }
-                (Lang::Python, "as") => add_all(&mut names, i + 1, i + 2),
-                (Lang::Python, "def") | (Lang::Js, "function") => {
+                (Lang::Js, "function") => {
                     if let Some(own) = name(tokens.get(i + 1)) {
                         names.functions.insert(own.to_owned());
                     }
@@ -219,28 +177,13 @@ impl Names {
                         add_all(&mut names, i, i + 1);
                     }
                 }
-                // `a, b, c = …`
-                (Lang::Python, _)
-                    if sign(i + 1, ',')
-                        && i.checked_sub(1)
-                            .is_none_or(|at| matches!(tokens[at], Token::Break | Token::Sign(';' | ':'))) =>
-                {
-                    let among = |t: &Token| matches!(t, Token::Name { member: false, .. } | Token::Sign(',' | '*'));
-                    let end = until(i + 1, &|t| !among(t));
-                    if sign(end, '=') && !sign(end + 1, '=') {
-                        add_all(&mut names, i, end);
-                    }
-                }
                 // `a = …`, `a, b = …`, `a += …`
-                (Lang::Python | Lang::Ruby | Lang::Lua | Lang::Js, _) => {
+                (Lang::Ruby | Lang::Lua | Lang::Js, _) => {
                     let plain = sign(i + 1, '=') && !sign(i + 2, '=') && !sign(i + 2, '>') && !sign(i + 2, '~');
                     let added = sign(i + 2, '=') && ['+', '-', '*', '|'].iter().any(|c| sign(i + 1, *c));
-                    let walrus = sign(i + 1, ':') && sign(i + 2, '=');
-                    let several = sign(i + 1, ',')
-                        && name(tokens.get(i + 2)).is_some()
-                        && matches!(lang, Lang::Python | Lang::Lua)
-                        && sign(i + 3, '=');
-                    if plain || added || walrus || several {
+                    let several =
+                        sign(i + 1, ',') && name(tokens.get(i + 2)).is_some() && lang == Lang::Lua && sign(i + 3, '=');
+                    if plain || added || several {
                         add_all(&mut names, i, i + 1);
                     }
                 }
@@ -248,42 +191,11 @@ impl Names {
             }
             i += 1;
         }
-        Some(names)
-    }
-
-    /// `a.b as c, d`, after `import` or `from x import`.
-    fn imports(&mut self, tokens: &[Token], from: &str) -> Option<()> {
-        for part in super::value::split(tokens, &[',']) {
-            if part.contains(&Token::Sign('*')) {
-                return None;
-            }
-            let words: Vec<&str> = part.iter().filter_map(|t| name(Some(t))).collect();
-            if words.is_empty() {
-                continue;
-            }
-            let (path, alias) = match words.iter().position(|w| *w == "as") {
-                Some(at) => (words[..at].join("."), words.get(at + 1).copied()),
-                None => (words.join("."), None),
-            };
-            let own = match alias {
-                Some(alias) => alias.to_owned(),
-                // `import os.path` names `os`.
-                None if from.is_empty() => words.first()?.to_string(),
-                None => path.clone(),
-            };
-            let stands = if alias.is_none() && from.is_empty() { own.clone() } else { format!("{from}{path}") };
-            self.imported.insert(own, stands);
-        }
-        Some(())
-    }
-
-    /// What was imported, under its whole name.
-    pub(super) fn modules(&self) -> impl Iterator<Item = &str> {
-        self.imported.values().map(String::as_str)
+        names
     }
 
     /// Whether this token may stand in harmless code.
-    pub(super) fn allows(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize) -> bool {
+    fn allows(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize) -> bool {
         match &tokens[i] {
             Token::Shell(_) => false,
             Token::Regex { evaluates } => !evaluates,
@@ -304,16 +216,9 @@ impl Names {
         let called = tokens.get(i + 1) == Some(&Token::Sign('('));
         // A key of an object or an argument by name.
         let key = matches!(tokens.get(i + 1), Some(Token::Sign(':'))) && lang == Lang::Js;
-        let argument = tokens.get(i + 1) == Some(&Token::Sign('='))
-            && (lang == Lang::Python || lang == Lang::R && !WRITES_TO.contains(&text));
-        if lang == Lang::Python && (BUILT_IN.contains(&text) || text.starts_with("__")) {
-            return known.words.iter().any(|w| w == text);
-        }
+        let argument = tokens.get(i + 1) == Some(&Token::Sign('=')) && lang == Lang::R && !WRITES_TO.contains(&text);
         if self.functions.contains(text) || (!called && (self.own.contains(text) || key || argument)) {
             return !text.starts_with("__");
-        }
-        if lang == Lang::Python && self.in_import(tokens, i) {
-            return true;
         }
         // `:name` is a name and nothing else; `&:name` calls it.
         if lang == Lang::Ruby && i > 0 && tokens[i - 1] == Token::Sign(':') {
@@ -333,7 +238,7 @@ impl Names {
     }
 
     /// The whole dotted path that starts at a name.
-    pub(super) fn path(&self, tokens: &[Token], i: usize) -> String {
+    fn path(&self, tokens: &[Token], i: usize) -> String {
         let mut path = name(tokens.get(i)).unwrap_or("").to_owned();
         if let Some(stands) = self.imported.get(&path) {
             path.clone_from(stands);
@@ -357,9 +262,6 @@ impl Names {
     /// A member that follows a name was judged with it; one that follows a value is a method or a field.
     fn member(&self, known: &Harmless, lang: Lang, tokens: &[Token], i: usize, text: &str) -> bool {
         // `from concurrent.futures import …`
-        if lang == Lang::Python && self.in_import(tokens, i) {
-            return true;
-        }
         let mut root = i;
         while root > 0
             && matches!(tokens[root], Token::Name { member: true, .. })
@@ -390,22 +292,12 @@ impl Names {
             }
         }
         if called {
-            // `Path("a").replace("b")` moves a file, `"a".replace("b", "c")` does not.
-            let paths =
-                || tokens.iter().any(|t| matches!(t, Token::Name { text, .. } if text == "Path" || text == "pathlib"));
             // `upcase!` changes what it is called on, and nothing else.
             let plain = if lang == Lang::Ruby { text.trim_end_matches('!') } else { text };
-            known.methods.iter().any(|m| m == plain) && !(text == "replace" && lang == Lang::Python && paths())
+            known.methods.iter().any(|m| m == plain)
         } else {
             !HIDDEN.contains(&text) && (known.fields.is_empty() || known.fields.iter().any(|field| field == text))
         }
-    }
-
-    /// `import a, b` and `from a import b`.
-    fn in_import(&self, tokens: &[Token], i: usize) -> bool {
-        let start =
-            (0..i).rev().find(|at| matches!(tokens[*at], Token::Break | Token::Sign(';' | ':'))).map_or(0, |at| at + 1);
-        matches!(name(tokens.get(start)), Some("import" | "from"))
     }
 
     /// `require("./x.json")`, `require("fs").readFileSync`.

@@ -5,11 +5,12 @@ mod calls;
 mod effects;
 mod harmless;
 mod lex;
+mod python;
 mod script;
 mod strings;
 mod value;
 
-pub use script::{JAVASCRIPT, script};
+pub use script::{JAVASCRIPT, asks_each_time, script};
 
 use crate::policy::shell::read::ast::Span;
 use crate::policy::shell::walk::Walker;
@@ -95,8 +96,12 @@ struct Shapes {
 struct Direct {
     /// As it is granted: `code that runs programs`.
     effect: String,
+    /// What its code does is made when it runs: no answer to it lasts.
+    once: bool,
     /// Modules, functions and members.
     names: Vec<String>,
+    /// Members of the values that these give: once the class is named, they say nothing more.
+    members: Vec<String>,
 }
 
 /// What code of a language may hold and still only compute and print.
@@ -125,8 +130,17 @@ impl Walker<'_> {
         }
         let (tokens, whole) = lex::tokens(text, lang);
         let clear = self.deeper(span, |w| calls::judge(w, shapes, lang, &tokens, span));
-        whole && clear && harmless::is_harmless(shapes, lang, &tokens)
+        whole && clear && is_harmless(shapes, lang, text, &tokens)
     }
+}
+
+/// Whether code, all of which was read, does nothing but compute and print what it looks at.
+fn is_harmless(shapes: &Shapes, lang: Lang, text: &str, tokens: &[lex::Token]) -> bool {
+    if lang != Lang::Python {
+        return harmless::is_harmless(shapes, lang, tokens);
+    }
+    let Some(known) = shapes.harmless.get(lang.name()).filter(|_| !harmless::is_bare(tokens)) else { return false };
+    python::read(text, known, python::Reading::Command).is_some_and(|found| found.is_empty())
 }
 
 #[cfg(test)]
@@ -147,7 +161,7 @@ mod tests {
         let shapes = SHAPES.as_ref().unwrap();
         let harmless = |lang, text: &str| {
             let (tokens, whole) = lex::tokens(text, lang);
-            whole && harmless::is_harmless(shapes, lang, &tokens)
+            whole && is_harmless(shapes, lang, text, &tokens)
         };
         for text in [
             "print(2**64)",

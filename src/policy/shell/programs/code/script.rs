@@ -1,86 +1,96 @@
 //! A script that may call tools: what it does besides computing and calling them. Stricter than code on a command line:
 //! it runs on this machine wherever commands do, so that reading a file is a thing of its own.
 
-use super::harmless::{self, Names};
 use super::lex::{self, Token};
-use super::{Direct, Harmless, Lang, MAX_CODE, SHAPES};
+use super::python::{self, Found, Kind, Reading};
+use super::{Direct, Lang, MAX_CODE, SHAPES};
 use crate::policy::Why;
 use std::ops::Range;
 
 /// How the second language is called.
 pub const JAVASCRIPT: &str = "javascript";
 
-/// The class of what is not followed to its end.
+/// The class of what is not followed to its end. No answer to it lasts: nobody knows what the next text does.
 const UNREAD: &str = "code that is not fully read";
-/// Reasons of one script.
-const MOST: usize = 6;
+
+/// Whether a class of what a script does is asked about each time, whatever was allowed before.
+pub fn asks_each_time(effect: &str) -> bool {
+    let named = |shapes: &super::Shapes| shapes.direct.iter().any(|direct| direct.once && direct.effect == effect);
+    effect == UNREAD || SHAPES.as_ref().is_ok_and(named)
+}
 
 /// What a script does by itself, each class once; nothing when its text can only compute and call tools.
 pub fn script(language: &str, text: &str) -> Vec<Why> {
-    let unread = |what: &str, span| vec![Why { effect: UNREAD.into(), text: what.to_owned(), span }];
-    let Ok(shapes) = SHAPES.as_ref() else { return unread("the tables can't be read", 0..0) };
-    let lang = if language == JAVASCRIPT { Lang::Js } else { Lang::Python };
+    let unread = |what: &str, span| Why { effect: UNREAD.into(), text: what.to_owned(), span };
+    let Ok(shapes) = SHAPES.as_ref() else { return vec![unread("the tables can't be read", 0..0)] };
     if text.len() > MAX_CODE {
-        return unread("it is too long", 0..0);
+        return vec![unread("it is too long", 0..0)];
     }
-    let (tokens, whole) = lex::tokens(text, lang);
-    let mut found: Vec<Why> = Vec::new();
-    let names = if lang == Lang::Js { named(&shapes.direct, &tokens) } else { suspects(&shapes.script, lang, &tokens) };
-    for name in names {
-        let span = place(text, &name);
-        let effect = class(&shapes.direct, &name).map_or(UNREAD, |direct| &direct.effect).to_owned();
-        if found.len() < MOST && found.iter().all(|why| why.effect != effect) {
-            found.push(Why { effect, text: name, span });
+    if language == JAVASCRIPT {
+        let mut all = named(&shapes.direct, Lang::Js, text);
+        all.push(unread("JavaScript is not followed", 0..0));
+        return all;
+    }
+    match python::read(text, &shapes.script, Reading::Script) {
+        Some(found) => reasons(&shapes.direct, found),
+        None => {
+            let mut all = named(&shapes.direct, Lang::Python, text);
+            all.push(unread("a part of it could not be read", 0..0));
+            all
+        }
+    }
+}
+
+/// What was found, by the classes that it belongs to. What belongs to none is not followed.
+fn reasons(all: &[Direct], found: Vec<Found>) -> Vec<Why> {
+    let mut reasons: Vec<Why> = Vec::new();
+    let mut add = |effect: &str, what: String, span| {
+        if reasons.iter().all(|why| why.effect != effect) {
+            reasons.push(Why { effect: effect.to_owned(), text: what, span });
+        }
+    };
+    let of = |one: &Found| Some(&one.what).filter(|_| one.kind == Kind::Name).and_then(|what| class(all, what));
+    let there: Vec<&Direct> = found.iter().filter_map(of).collect();
+    for one in found {
+        let known = one.kind == Kind::Member && there.iter().any(|direct| direct.members.contains(&one.what));
+        match of(&one) {
+            Some(direct) => add(&direct.effect, one.what, one.span),
+            None if known => {}
+            None => add(UNREAD, one.what, one.span),
         }
     }
     // What is known says more than that something else is not.
-    if found.len() > 1 {
-        found.retain(|why| why.effect != UNREAD);
-    }
-    match (lang, found.is_empty()) {
-        (_, false) => found,
-        (Lang::Python, true) if whole => {
-            if harmless::only_knows(&shapes.script, lang, &tokens) {
-                Vec::new()
-            } else {
-                unread("what it calls is computed", 0..0)
-            }
-        }
-        (Lang::Python, true) => unread("a part of it could not be read", 0..0),
-        (_, true) => unread("JavaScript is not followed", 0..0),
-    }
+    reasons.sort_by_key(|why| why.effect == UNREAD);
+    reasons
 }
 
-/// What of a text that is not followed is known by its name: functions, and modules that are asked for.
-fn named(all: &[Direct], tokens: &[Token]) -> Vec<String> {
-    let word = |token: &Token| match token {
-        Token::Name { text, .. } => Some(text.clone()),
-        Token::Text(text) => Some(text.trim_start_matches("node:").to_owned()),
+/// What of a text that is not followed is known by its names, each class once: functions, and modules that are asked for.
+fn named(all: &[Direct], lang: Lang, text: &str) -> Vec<Why> {
+    let (tokens, _) = lex::tokens(text, lang);
+    let mut reasons: Vec<Why> = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        let name = match token {
+            Token::Name { text, member } if lang == Lang::Python && !member => path(text, &tokens[i + 1..]),
+            Token::Name { text, .. } => text.clone(),
+            Token::Text(text) if lang == Lang::Js => text.trim_start_matches("node:").to_owned(),
+            _ => continue,
+        };
+        if let Some(direct) = class(all, &name)
+            && reasons.iter().all(|why| why.effect != direct.effect)
+        {
+            reasons.push(Why { effect: direct.effect.clone(), span: place(text, &name), text: name });
+        }
+    }
+    reasons
+}
+
+/// A name with the members behind it.
+fn path(root: &str, rest: &[Token]) -> String {
+    let member = |token: &Token| match token {
+        Token::Name { text, member: true } => Some(text.clone()),
         _ => None,
     };
-    tokens.iter().filter_map(word).filter(|name| class(all, name).is_some()).collect()
-}
-
-/// Names that are none of its own and not in the list, as they stand for what was imported.
-fn suspects(known: &Harmless, lang: Lang, tokens: &[Token]) -> Vec<String> {
-    let Some(names) = Names::read(lang, tokens) else { return vec!["import *".into()] };
-    let mut found: Vec<String> = Vec::new();
-    let mut add = |name: String| {
-        if !name.is_empty() && !found.contains(&name) {
-            found.push(name);
-        }
-    };
-    // An import alone runs what stands in the module.
-    names.modules().filter(|module| !harmless::has_module(known, module)).for_each(|module| add(module.to_owned()));
-    for (i, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Name { member: false, .. } if !names.allows(known, lang, tokens, i) => add(names.path(tokens, i)),
-            Token::Name { text, member: true } if !names.allows(known, lang, tokens, i) => add(text.clone()),
-            Token::Shell(_) => add("`".into()),
-            _ => {}
-        }
-    }
-    found
+    std::iter::once(root.to_owned()).chain(rest.iter().map_while(member)).collect::<Vec<_>>().join(".")
 }
 
 /// The class that a name belongs to: by itself, or by what it belongs to.
@@ -94,7 +104,7 @@ fn class<'a>(all: &'a [Direct], name: &str) -> Option<&'a Direct> {
     }
 }
 
-/// Where a name stands first; nowhere when it was imported under another one.
+/// Where a name stands first.
 fn place(text: &str, name: &str) -> Range<usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let hit = text
