@@ -37,7 +37,7 @@ function call(tool, args) {
   connection.ref();
   return new Promise((yes, no) => {
     pending.push([yes, no]);
-    connection.write(JSON.stringify({ tool, args, token: process.env.HERMES_RPC_TOKEN }) + "\n");
+    connection.write(JSON.stringify({ token: process.env.HERMES_RPC_TOKEN, tool, args }) + "\n");
   });
 }
 

@@ -19,7 +19,8 @@ def _stream():
 
 def _call(tool, args):
     args = {name: value for name, value in args.items() if value is not None}
-    request = {"tool": tool, "args": args, "token": _os.environ["HERMES_RPC_TOKEN"]}
+    # The token comes first: nobody reads on without it.
+    request = {"token": _os.environ["HERMES_RPC_TOKEN"], "tool": tool, "args": args}
     request = _json.dumps(request).encode() + b"\n"
     try:
         stream = _stream()

@@ -24,6 +24,8 @@ pub struct Profile {
     pub small: bool,
     /// Calls are held by a grammar.
     pub guided: bool,
+    /// Whether its scripts may call tools of servers; `None`: as `code_execution.mcp` says.
+    pub code_mode: Option<bool>,
 }
 
 /// Makes providers out of the configuration.
@@ -251,12 +253,14 @@ impl Models {
     fn profile_of(&self, endpoint: &endpoint::Endpoint) -> Profile {
         let known = Abilities::new(&self.cache).of(endpoint);
         let guided = known.as_ref().is_some_and(Ability::is_guided);
+        let named = self.loaded.config.providers.get(&endpoint.provider);
+        let code_mode = named.and_then(|named| named.models.get(&endpoint.model)).and_then(|model| model.code_mode);
         match self.loaded.config.models.small_profile {
-            SmallProfile::Off => Profile::default(),
-            SmallProfile::On => Profile { small: true, guided },
+            SmallProfile::Off => Profile { code_mode, ..Profile::default() },
+            SmallProfile::On => Profile { small: true, guided, code_mode },
             // One of this computer that nobody tested is more likely small than not.
             SmallProfile::Auto => {
-                Profile { small: known.map_or(endpoint.is_served(), |ability| ability.is_small()), guided }
+                Profile { small: known.map_or(endpoint.is_served(), |ability| ability.is_small()), guided, code_mode }
             }
         }
     }

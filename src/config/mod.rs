@@ -159,6 +159,8 @@ pub struct ProviderConfig {
 pub struct ProviderModelConfig {
     pub context_length: Option<u64>,
     pub price: PriceConfig,
+    /// Scripts of this model may call tools of servers; unset: as `code_execution.mcp`.
+    pub code_mode: Option<bool>,
 }
 
 /// One entry of `fallback_providers`.

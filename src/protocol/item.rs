@@ -157,13 +157,46 @@ pub struct ToolBody {
 pub struct InnerCall {
     pub id: String,
     pub tool: String,
-    /// JSON, its secrets masked.
+    /// JSON, its secrets masked. Stored as what it says, where that can be read.
+    #[serde(with = "as_json")]
     pub args: String,
     pub outcome: Outcome,
+    /// Stored in seconds.
+    #[serde(rename = "duration", with = "as_seconds")]
     pub duration_ms: u64,
     /// What the person sees of it. Its output is the start of what the script got.
     #[serde(default)]
     pub view: ToolView,
+}
+
+/// JSON in a text, as the value that it is.
+mod as_json {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+        Ok(match Value::deserialize(from)? {
+            Value::String(text) => text,
+            value => value.to_string(),
+        })
+    }
+}
+
+/// Milliseconds, as seconds.
+mod as_seconds {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(millis: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(*millis as f64 / 1_000.0)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        Ok((f64::deserialize(from)? * 1_000.0).round() as u64)
+    }
 }
 
 /// Stands between the id of a script's call and the number of a call that the script made.

@@ -86,7 +86,9 @@ impl Default for Registry {
 impl Registry {
     /// The tools that are part of the program.
     pub fn builtin() -> Self {
-        Self::of(builtin())
+        let registry = Self::of(builtin());
+        registry.add_check(CheckId(execute_code::NAME.into()), Arc::new(execute_code::check));
+        registry
     }
 
     /// A registry of these tools. One that cannot be built is told about and left out; the others are there.

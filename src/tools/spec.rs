@@ -232,6 +232,8 @@ pub struct InnerRequest {
     pub args: String,
     /// Gets the whole result.
     pub reply: oneshot::Sender<ToolBody>,
+    /// Nobody waits for it any more: it ends.
+    pub cancel: CancellationToken,
 }
 
 /// Bytes that are neither text nor a picture.
@@ -339,6 +341,8 @@ pub struct Within {
     pub call: Arc<str>,
     /// Strangers whose text its calls have brought so far.
     pub strangers: Arc<Mutex<Vec<String>>>,
+    /// Files as its calls have seen them: the model has not.
+    pub seen: Arc<Mutex<HashMap<PathBuf, (u128, u64)>>>,
 }
 
 /// Files as this session knows them: absolute path to modification time (nanoseconds) and size when last seen.

@@ -121,6 +121,12 @@ impl Bench {
         }
     }
 
+    /// That of a call that a script makes.
+    pub fn of_script(&self) -> ToolCtx {
+        let within = Within { call: "call_0".into(), strangers: Arc::default(), seen: Arc::default() };
+        ToolCtx { within: Some(within), ..self.ctx() }
+    }
+
     pub async fn plan(&self, name: &str, args: Value) -> Planned {
         self.plan_text(name, &args.to_string()).await
     }
@@ -131,9 +137,14 @@ impl Bench {
 
     /// Plans and runs, as a gate that allows everything would.
     pub async fn call(&self, name: &str, args: Value) -> ToolOutput {
-        let planned = self.plan(name, args).await;
+        self.call_in(name, args, self.ctx()).await
+    }
+
+    /// The same in this context.
+    pub async fn call_in(&self, name: &str, args: Value, ctx: ToolCtx) -> ToolOutput {
+        let planned = self.dispatch.plan(name, &args.to_string(), &ctx).await;
         match planned.call {
-            Ok(call) => self.dispatch.run(call, self.ctx()).await,
+            Ok(call) => self.dispatch.run(call, ctx).await,
             Err(output) => *output,
         }
     }

@@ -16,6 +16,7 @@ mod child_grants;
 mod child_rewind;
 mod children;
 mod code;
+mod code_costs;
 mod coming_back;
 mod commands;
 mod compaction;

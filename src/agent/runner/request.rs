@@ -116,13 +116,20 @@ impl Runner {
         self.session.profile.is_some_and(|profile| profile.small)
     }
 
+    /// Whether scripts of the model may call tools of servers, where that is said of it.
+    pub(super) fn code_mode(&self) -> Option<bool> {
+        self.session.profile.and_then(|profile| profile.code_mode)
+    }
+
     /// Builds the prompt and the tool list once a session; afterwards their bytes never change.
     pub(super) async fn prepare_prompt(&mut self) {
         let profile = self.deps.models.profile(self.session.choice.as_deref());
-        if self.session.profile.replace(profile).is_some_and(|before| before.small != profile.small) {
+        let before = self.session.profile.replace(profile);
+        if before.is_some_and(|before| before.small != profile.small) {
             self.session.tools_are_old = true;
             self.session.prompt = "".into();
         }
+        self.session.tools_are_old |= before.is_some_and(|before| before.code_mode != profile.code_mode);
         // It was tested since: its connection was made for a model that nobody knew.
         if self.session.is_guided() != profile.guided {
             self.session.disconnect();

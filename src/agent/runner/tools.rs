@@ -109,8 +109,8 @@ impl Runner {
             missing.extend(others.map(|name| (name.to_owned(), "your parent does not have it".to_owned())));
         }
         let toolsets = self.session.toolsets.as_deref();
-        let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing).small(self.is_small());
-        let offer = Arc::new(offer);
+        let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, missing);
+        let offer = Arc::new(offer.small(self.is_small()).code_mode(self.code_mode()));
         let mut offered = offer.offered(&registry);
         for warning in &offered.warnings {
             self.notice(Level::Warning, warning.clone()).await;
@@ -140,7 +140,8 @@ impl Runner {
         let schemas = kept.unwrap_or_else(|| {
             let toolsets = self.session.toolsets.as_deref();
             let offer = ToolSelection::of_config(&self.deps.loaded.config, toolsets, BTreeMap::new());
-            offer.small(self.is_small()).offered(&self.deps.dispatch.registry().snapshot()).schemas
+            let offer = offer.small(self.is_small()).code_mode(self.code_mode());
+            offer.offered(&self.deps.dispatch.registry().snapshot()).schemas
         });
         self.session.expected = schemas.into();
     }

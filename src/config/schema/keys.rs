@@ -76,6 +76,12 @@ pub const KEYS: &[KeySpec] = &[
         "context window of one model in tokens",
     ),
     key(
+        "providers.*.models.*.code_mode",
+        Bool,
+        Never,
+        "scripts of this model may call tools of MCP servers and those behind tool search; unset: as `code_execution.mcp`",
+    ),
+    key(
         "providers.*.models.*.price.input",
         Number(0.0, 1_000_000.0),
         Never,

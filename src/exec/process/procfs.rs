@@ -65,6 +65,32 @@ pub(crate) fn all() -> Vec<Stat> {
     numbers().filter_map(stat).collect()
 }
 
+/// Whether a process has children, ended ones too. Cheap: only this process is looked at.
+pub(crate) fn has_children(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    // Unreadable is not empty.
+    let any = |thread: std::fs::DirEntry| !matches!(std::fs::read(thread.path().join("children")), Ok(list) if list.is_empty());
+    threads.into_iter().any(any)
+}
+
+/// All that is below a process and runs, of everything that can be seen.
+pub(crate) fn below(pid: u32) -> Vec<Stat> {
+    let all = all();
+    let mut found = std::collections::HashSet::from([pid]);
+    loop {
+        let more: Vec<u32> = all
+            .iter()
+            .filter(|one| found.contains(&one.parent) && !found.contains(&one.pid))
+            .map(|one| one.pid)
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        found.extend(more);
+    }
+    all.into_iter().filter(|one| one.pid != pid && found.contains(&one.pid) && !one.zombie).collect()
+}
+
 /// Processes that were started with this entry (`NAME=VALUE`) in their environment: what went into a session of its own is
 /// found by it.
 pub(crate) fn marked(entry: &str) -> Vec<Stat> {

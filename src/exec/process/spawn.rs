@@ -192,6 +192,21 @@ pub(crate) fn lead_session(command: &mut Command, terminal: Option<i32>) {
     }
 }
 
+/// Has what this child's own children leave without a parent become its children, as long as it runs: all that it started
+/// is below it then, in whatever session and with whatever environment.
+pub(crate) fn keep_orphans(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    {
+        let prepare = || Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?);
+        // SAFETY: as in `lead_session`.
+        unsafe {
+            command.pre_exec(prepare);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
 /// A child that stays in this session, for a password that it asks for at the person's terminal: it, too, gets nothing open
 /// but its standard streams.
 pub fn bare(command: &mut Command) {

@@ -6,7 +6,9 @@ use crate::tools::code::language::Language;
 use crate::tools::code::run::{self, Script};
 use crate::tools::code::stubs;
 use crate::tools::offer::selection::VisibleTools;
-use crate::tools::spec::{Access, Call, Content, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs};
+use crate::tools::spec::{
+    Access, Call, CheckId, Content, Parallel, Tool, ToolCtx, ToolError, ToolOutput, ToolSpec, Verbs,
+};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,11 +22,23 @@ pub struct ExecuteCode {
     spec: ToolSpec,
 }
 
+/// Whether something is there that runs a script.
+///
+/// # Errors
+/// Nothing is, in words.
+pub fn check() -> Result<(), String> {
+    if languages().next().is_some() { Ok(()) } else { Err("neither python3 nor node is installed".into()) }
+}
+
+/// The languages that something is there for.
+fn languages() -> impl Iterator<Item = Language> {
+    let path = crate::environment::get("PATH").unwrap_or_default();
+    Language::ALL.into_iter().filter(move |language| language.program(&path.to_string_lossy(), None).is_some())
+}
+
 /// The tool, for the registry. JavaScript is named where there is something to run it.
 pub fn execute_code() -> Arc<dyn Tool> {
-    let path = crate::environment::get("PATH").unwrap_or_default();
-    let runs = |language: &Language| language.program(&path.to_string_lossy(), None).is_some();
-    let words: Vec<&str> = Language::ALL.into_iter().filter(runs).map(Language::word).collect();
+    let words: Vec<&str> = languages().map(Language::word).collect();
     let language = json!({"type": "string", "description": words.join(" or "), "default": Language::default().word()});
     let spec = super::built_in(
         NAME,
@@ -36,7 +50,9 @@ pub fn execute_code() -> Arc<dyn Tool> {
         Verbs::new("running a script", "ran a script"),
         Parallel::Never,
     );
-    Arc::new(ExecuteCode { spec: ToolSpec { content: Content::Script, output_cap: usize::MAX, ..spec } })
+    Arc::new(ExecuteCode {
+        spec: ToolSpec { content: Content::Script, output_cap: usize::MAX, check: Some(CheckId(NAME.into())), ..spec },
+    })
 }
 
 #[derive(Deserialize)]
@@ -84,9 +100,12 @@ pub fn described(text: &str, settings: &CodeExecutionConfig, among: &VisibleTool
     let usual = CodeExecutionConfig::default();
     let (usual, own) = (bounds(usual.max_tool_calls, usual.timeout), bounds(settings.max_tool_calls, settings.timeout));
     let mut text = text.replace(&usual, &own);
-    let others: Vec<&str> =
-        among.specs().filter(|spec| settings.mcp && stubs::is_any(spec)).map(|spec| &*spec.name).collect();
-    if settings.mcp {
+    if !languages().any(|language| language == Language::JavaScript) {
+        let other = |line: &&str| !line.starts_with("- JavaScript:");
+        text = text.lines().filter(other).collect::<Vec<_>>().join("\n");
+    }
+    let others: Vec<&str> = stubs::others(among).map(|spec| &*spec.name).collect();
+    if among.code_mode {
         let named = match &others[..] {
             [] => "none yet".to_owned(),
             some if some.len() <= NAMED => some.join(", "),

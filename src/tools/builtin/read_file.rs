@@ -17,7 +17,7 @@ use crate::tools::spec::{
 };
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use futures::future::BoxFuture;
-use pager::{Page, PageError, Wanted};
+use pager::{PAGE_CHARS, Page, PageError, Wanted};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -31,6 +31,8 @@ const STILL: &str = "times with no change; use what you have";
 pub const UNCHANGED: &str = "File unchanged since last read. The content from the earlier read_file result in this conversation is still current; refer to it instead of reading it again.";
 
 const DEFAULT_LIMIT: i64 = 500;
+/// Lines, and characters of a line and of all of them, for a program that gets the whole of what it asked for.
+const WHOLE: usize = 16 * 1024 * 1024;
 /// The most that the schema promises; `tool_output.max_lines` bounds as well.
 const MAX_LIMIT: i64 = 2_000;
 /// Reads that a session remembers.
@@ -100,7 +102,10 @@ impl Tool for ReadFile {
             }
             let ranged = args.offset.is_some() || args.limit.is_some();
             let offset = args.offset.unwrap_or(1).max(1) as usize;
-            let most = i64::try_from(ctx.config.tool_output.max_lines).unwrap_or(i64::MAX).max(1);
+            let most = match ctx.within {
+                Some(_) => WHOLE as i64,
+                None => i64::try_from(ctx.config.tool_output.max_lines).unwrap_or(i64::MAX).max(1),
+            };
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, most) as usize;
             let intent = Intent::Read(paths::literal(&args.path, ctx));
             Ok(Box::new(ReadCall { place, offset, limit, ranged, intent }) as Box<dyn Call>)
@@ -175,25 +180,33 @@ impl ReadCall {
         Ok(self.result(&page, about.len, extracted, encoding))
     }
 
-    /// The session has seen the file, and, where there was something, this part of it.
+    /// The session has seen the file, and, where there was something, this part of it. What a script reads it has seen
+    /// alone.
     fn remember(&self, ctx: &ToolCtx, key: ReadKey, stamp: (u128, u64), something: bool) {
+        if let Some(within) = &ctx.within {
+            lock(&within.seen).insert(self.place.path.clone(), stamp);
+            return;
+        }
         let mut ledger = lock(&ctx.files);
         ledger.seen.insert(self.place.path.clone(), stamp);
         if ledger.reads.len() >= REMEMBERED {
             ledger.reads.clear();
         }
-        if something && ctx.within.is_none() {
+        if something {
             ledger.reads.insert(key, ReadMark { stamp, repeats: 0 });
         }
     }
 
     fn wanted(&self, ctx: &ToolCtx) -> Wanted {
-        let line_chars = ctx.config.tool_output.max_line_length;
+        let (offset, limit, line_chars) = (self.offset, self.limit, ctx.config.tool_output.max_line_length);
         // The log of a command holds all that its terminal got, colours and progress bars too.
         let terminal = ctx.backends.current().is_none() && ctx.exec.is_log(&self.place.path);
+        if ctx.within.is_some() {
+            return Wanted { offset, limit, line_chars: WHOLE, chars: WHOLE, terminal };
+        }
         // Numbers, line ends and quotes take more as JSON.
-        let chars = ctx.room.even_share().min(ctx.room.step) / 4 * 3;
-        Wanted { offset: self.offset, limit: self.limit, line_chars, chars, terminal }
+        let chars = (ctx.room.even_share().min(ctx.room.step) / 4 * 3).min(PAGE_CHARS);
+        Wanted { offset, limit, line_chars, chars, terminal }
     }
 
     /// A copy of a file of another machine, gone with the value; `None` for a file of this one.

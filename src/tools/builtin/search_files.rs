@@ -98,7 +98,7 @@ impl Tool for SearchFiles {
             if paths::is_blocked_device(&place.path) {
                 return Err(ToolError::Failed(format!("{}: not searched: it is a device", place.shown)));
             }
-            let kind = kind(&args)?;
+            let kind = kind(&args, ctx.within.is_some())?;
             let limit = args.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
             let offset = args.offset.unwrap_or(0).max(0) as usize;
             let target = match place.shown.as_str() {
@@ -135,7 +135,7 @@ enum Kind {
     Files(Names),
 }
 
-fn kind(args: &Args) -> Result<Kind, ToolError> {
+fn kind(args: &Args, whole: bool) -> Result<Kind, ToolError> {
     let unknown = |name: &str, value: &str, words: &str| {
         ToolError::Args(format!("{name} is `{value}`, but must be one of {words}"))
     };
@@ -150,7 +150,9 @@ fn kind(args: &Args) -> Result<Kind, ToolError> {
             };
             let context = args.context.unwrap_or(0).clamp(0, MAX_CONTEXT) as usize;
             let names = args.file_glob.as_deref().filter(|glob| !glob.is_empty()).map(Names::new).transpose()?;
-            Ok(Kind::Content { query: Query::new(&args.pattern, mode, context)?, names })
+            let mut query = Query::new(&args.pattern, mode, context)?;
+            query.whole = whole;
+            Ok(Kind::Content { query, names })
         }
         other => Err(unknown("target", other, "content, files")),
     }
@@ -348,9 +350,11 @@ impl SearchCall {
         }
         result.more = before > wanted.end;
         result.count(before, shown, "match");
-        if shown < GROUPED && query.context == 0 {
+        let grouped = shown >= GROUPED || query.context > 0;
+        if !grouped || query.whole {
             result.fields.insert("matches".into(), Value::Array(flat));
-        } else {
+        }
+        if grouped && (!query.whole || query.context > 0) {
             let format = "a path, then its lines as `NUMBER: text` (match) or `NUMBER- text` (context)";
             result.fields.insert("matches_format".into(), json!(format));
             result.fields.insert("matches_text".into(), json!(text));

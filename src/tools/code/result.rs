@@ -24,7 +24,7 @@ const LINE: usize = 2_000;
 
 /// The result of a script that has ended.
 pub fn of(end: &ScriptEnd, ended: Ended, made: usize, took: Duration, spill: &Path, most: u64) -> ToolOutput {
-    let code = end.code.unwrap_or_else(|| end.signal.map_or(-1, |signal| 128 + signal));
+    let code = end.code.unwrap_or(-1);
     let failed = ended != Ended::Itself || code != 0;
     let status = match ended {
         Ended::Itself if failed => "error",
@@ -132,9 +132,9 @@ mod tests {
     use super::*;
     use crate::exec::Guard;
 
-    fn end(stdout: &[u8], stderr: &[u8], code: Option<i32>, signal: Option<i32>) -> ScriptEnd {
+    fn end(stdout: &[u8], stderr: &[u8], code: i32) -> ScriptEnd {
         let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), total: bytes.len() as u64 };
-        ScriptEnd { code, signal, stdout: kept(stdout), stderr: kept(stderr), guard: Guard::default() }
+        ScriptEnd { code: Some(code), stdout: kept(stdout), stderr: kept(stderr), guard: Guard::default() }
     }
 
     fn of(end: &ScriptEnd, ended: Ended, spill: &Path) -> (Value, ToolOutput) {
@@ -145,22 +145,22 @@ mod tests {
     #[test]
     fn a_result_says_how_the_script_ended() {
         let nowhere = Path::new("/nonexistent");
-        let (value, output) = of(&end(b"hi\n", b"warning", Some(0), None), Ended::Itself, nowhere);
+        let (value, output) = of(&end(b"hi\n", b"warning", 0), Ended::Itself, nowhere);
         assert_eq!(
             value,
             json!({"status": "success", "output": "hi", "exit_code": 0, "tool_calls_made": 3, "duration_seconds": 1.23})
         );
         assert_eq!((output.outcome, output.view.summary.as_str()), (Outcome::Ok, "3 calls"));
-        let (value, output) = of(&end(b"part", b"Traceback", Some(1), None), Ended::Itself, nowhere);
+        let (value, output) = of(&end(b"part", b"Traceback", 1), Ended::Itself, nowhere);
         assert_eq!((&value["status"], &value["errors"]), (&json!("error"), &json!("Traceback")));
         assert_eq!((output.outcome, output.view.summary.as_str()), (Outcome::Failed, "exit 1 · 3 calls"));
-        let (value, _) = of(&end(b"part", b"", None, Some(9)), Ended::TimedOut, nowhere);
+        let (value, _) = of(&end(b"part", b"", 137), Ended::TimedOut, nowhere);
         assert_eq!((&value["status"], &value["exit_code"]), (&json!("timeout"), &json!(137)));
         assert_eq!(value["errors"], "Script timed out after 120s and was killed.");
-        let (value, output) = of(&end(b"part", b"", None, Some(15)), Ended::Stopped, nowhere);
+        let (value, output) = of(&end(b"part", b"", 143), Ended::Stopped, nowhere);
         assert_eq!((&value["status"], &value["output"]), (&json!("interrupted"), &json!("part")));
         assert_eq!(output.outcome, Outcome::Interrupted);
-        let (value, _) = of(&end(b"", b"", Some(7), None), Ended::Itself, nowhere);
+        let (value, _) = of(&end(b"", b"", 7), Ended::Itself, nowhere);
         assert_eq!(value["errors"], "Script exited with code 7");
     }
 
@@ -169,14 +169,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let spill = dir.path().join("c1-output.txt");
         let text = "ä".repeat(40_000);
-        let (value, _) = of(&end(text.as_bytes(), b"", Some(0), None), Ended::Itself, &spill);
+        let (value, _) = of(&end(text.as_bytes(), b"", 0), Ended::Itself, &spill);
         let output = value["output"].as_str().unwrap();
         assert!(output.ends_with(TRUNCATED) && output.len() < 50_100, "{}", output.len());
         let whole = std::fs::read_to_string(&spill).unwrap().replace('\n', "");
         assert_eq!(whole, text);
         assert!(value["full_output"].as_str().unwrap().starts_with(spill.to_str().unwrap()));
         // Binary is text that can be read, and errors keep their end.
-        let (value, _) = of(&end(b"\xff\x00\x1b[31mred", &[b'e'; 20_000], Some(1), None), Ended::Itself, &spill);
+        let (value, _) = of(&end(b"\xff\x00\x1b[31mred", &[b'e'; 20_000], 1), Ended::Itself, &spill);
         assert!(value["output"].as_str().unwrap().ends_with("red"), "{value}");
         assert!(value["errors"].as_str().unwrap().len() < 10_100);
     }

@@ -26,6 +26,15 @@ const STOP: Duration = Duration::from_millis(300);
 const ADDRESS: usize = 100;
 /// The socket in the script's folder.
 const SOCKET: &str = "rpc.sock";
+/// Behind the text of a script in JavaScript, which is a function that may wait: an error ends it, and so does waiting for
+/// what never comes, when nothing else goes on.
+const WAITS: &str = r#".then(
+  () => process.removeAllListeners("beforeExit"),
+  (error) => { process.removeAllListeners("beforeExit"); console.error(error); process.exitCode = 1; });
+process.once("beforeExit", () => {
+  console.error("the script waits for a promise that nothing resolves");
+  process.exitCode = 13;
+});"#;
 /// What the names of variables begin with that a script gets from the environment.
 const KEPT: &[&str] = &[
     "PATH",
@@ -44,10 +53,11 @@ const KEPT: &[&str] = &[
     "VIRTUAL_ENV",
     "CONDA",
     "TZ",
-    "NODE_PATH",
 ];
-/// Such names that do not go to a script whose text nobody looked at: they have an interpreter load other code.
-const LOADS: &[&str] = &["PYTHONPATH", "NODE_PATH"];
+/// Names of this program's own that it gets: where it is at home, by no secret.
+const OWN: &[&str] = &["HERMES_PROFILE", "HERMES_CONFIG", "HERMES_ENV"];
+/// Has an interpreter load other code: it does not go to a script whose text nobody looked at.
+const LOADS: &str = "PYTHONPATH";
 
 /// A script to run.
 pub struct Script {
@@ -112,20 +122,20 @@ pub async fn run(script: Script, ctx: ToolCtx) -> Result<ToolOutput, ToolError> 
     let failed = |what: &str, error: &dyn std::fmt::Display| ToolError::Failed(format!("cannot {what}: {error}"));
     let folder = {
         let (language, code, module) =
-            (script.language, script.code.clone(), stubs::module(script.language, &script.among, settings.mcp));
+            (script.language, script.code.clone(), stubs::module(script.language, &script.among));
         crate::tools::blocking(move || files(language, &code, &module)).await?
     };
     let folder = folder.map_err(|error| failed("prepare the script's folder", &error))?;
     let socket = folder.path().join(SOCKET);
     let caller = Arc::new(Caller {
         among: script.among.clone(),
-        any: settings.mcp,
         calls,
         agent: Arc::clone(&ctx.agent),
         token: token().map_err(|error| failed("make its token", &error))?,
         most: settings.max_tool_calls,
         made: Default::default(),
         turns: Default::default(),
+        bounds: Default::default(),
     });
     let server =
         server::listen(&socket, Arc::clone(&caller)).map_err(|error| failed("listen for its calls", &error))?;
@@ -143,17 +153,17 @@ pub async fn run(script: Script, ctx: ToolCtx) -> Result<ToolOutput, ToolError> 
         .map_err(|error| ToolError::Failed(error.to_string()))?;
     let ended = tokio::select! {
         biased;
-        _ = running.wait() => Ended::Itself,
+        () = running.wait() => Ended::Itself,
         () = ctx.cancel.cancelled() => Ended::Stopped,
         () = clock.over() => Ended::TimedOut,
     };
+    // No call begins any more, and those that run end, before the script is asked to: it may not listen.
+    drop(server);
     match ended {
         Ended::Itself => {}
         Ended::Stopped => running.ask_to_end(STOP).await,
         Ended::TimedOut => running.ask_to_end(GRACE).await,
     }
-    // No call begins any more.
-    drop(server);
     let took = clock.spent();
     let end = running.end().await.map_err(|error| failed("see how the script ended", &error))?;
     let changed = match recorder {
@@ -221,13 +231,15 @@ fn files(language: Language, code: &str, module: &str) -> io::Result<Scratch> {
     match language {
         Language::Python => {
             write("hermes_tools.py", module)?;
-            write("script.py", code)?;
+            // What the text says of its encoding is none of what was read of it.
+            let says = code.split(['\n', '\r']).take(3).any(|line| line.contains("coding"));
+            let cookie = if says { "# coding: utf-8\n" } else { "" };
+            write("script.py", &format!("{cookie}{code}"))?;
         }
         Language::JavaScript => {
             write("hermes_tools.js", module)?;
             // So that it may wait at its top. Lines keep their numbers.
-            let wait = ".catch((error) => { console.error(error); process.exitCode = 1; });";
-            write("script.js", &format!("(async () => {{ {code}\n}})(){wait}\n"))?;
+            write("script.js", &format!("(async () => {{ {code}\n}})(){WAITS}\n"))?;
         }
     }
     Ok(folder)
@@ -272,35 +284,38 @@ async fn command(
             command.arg(folder.join("script.js"));
         }
     }
-    // Node looks for modules below folders of that name alone, and here.
-    let modules = [Some(folder.to_string_lossy().into_owned()), value("NODE_PATH").map(str::to_owned)];
-    let modules = modules.into_iter().flatten().collect::<Vec<_>>().join(":");
-    command.env_clear().envs(kept(&base, script.plain));
-    if language == Language::JavaScript {
-        command.env("NODE_PATH", modules);
+    command.env_clear().envs(kept(&base, &ctx.config.terminal.env_passthrough));
+    // Programs that the script starts find the module, too.
+    let more = value(LOADS).filter(|more| !strict && !script.plain && !more.is_empty());
+    let mut modules = folder.as_os_str().to_owned();
+    more.into_iter().for_each(|more| modules.push(format!(":{more}")));
+    match language {
+        Language::Python => command.env(LOADS, modules),
+        // Node looks for modules below folders of its own name alone, and here.
+        Language::JavaScript => command.env("NODE_PATH", folder),
+    };
+    command.env("HERMES_HOME", ctx.world.hermes_home());
+    command.envs(OWN.iter().filter_map(|name| Some((name, crate::environment::get(name)?))));
+    if let Some(zone) = crate::environment::get("HERMES_TIMEZONE").filter(|zone| !zone.is_empty()) {
+        command.env("TZ", zone);
     }
     command.env("HERMES_RPC_SOCKET", socket).env("HERMES_RPC_TOKEN", token);
     command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONIOENCODING", "utf-8").env("PYTHONUTF8", "1");
     if let Some(home) = value("HOME") {
         command.env("HERMES_REAL_HOME", home);
     }
-    if strict && language == Language::Python {
-        command.env_remove("PYTHONPATH");
-    }
     Ok(command)
 }
 
-/// What a script gets of an environment.
-fn kept(base: &BTreeMap<String, String>, plain: bool) -> impl Iterator<Item = (&String, &String)> {
-    base.iter().filter(move |(name, _)| {
-        KEPT.iter().any(|start| name.starts_with(start))
-            && !(plain && LOADS.contains(&name.as_str()))
-            && !is_secret(name)
-    })
+/// What a script gets of an environment, from which the secrets of commands are gone already; `passed` has the names that
+/// the person lets through.
+fn kept<'a>(base: &'a BTreeMap<String, String>, passed: &[String]) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let usual = |name: &str| KEPT.iter().any(|start| name.starts_with(start)) && !looks_secret(name);
+    base.iter().filter(move |(name, _)| passed.contains(name) || usual(name))
 }
 
-/// Parts of names of variables that hold something that is none of a script's.
-fn is_secret(name: &str) -> bool {
+/// Whether a name says that its variable is none of a script's. Stricter than for commands: any part of it may.
+fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let parts =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "PASSWD", "AUTH", "DSN", "WEBHOOK", "CREDS", "BEARER"];
@@ -335,9 +350,10 @@ mod tests {
         .into_iter()
         .map(|name| (name.to_owned(), String::new()))
         .collect();
-        let names = |plain| kept(&base, plain).map(|(name, _)| name.as_str()).collect::<Vec<_>>();
-        assert_eq!(names(false), ["CONDA_PREFIX", "HOME", "LC_ALL", "PATH", "PYTHONPATH", "VIRTUAL_ENV"]);
-        assert_eq!(names(true), ["CONDA_PREFIX", "HOME", "LC_ALL", "PATH", "VIRTUAL_ENV"]);
+        let names = |passed: &[String]| kept(&base, passed).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let usual = ["CONDA_PREFIX", "HOME", "LC_ALL", "PATH", "PYTHONPATH", "VIRTUAL_ENV"];
+        assert_eq!(names(&[]), usual);
+        assert_eq!(names(&["EDITOR".into(), "TERM_TOKEN".into()]).len(), usual.len() + 2);
     }
 
     #[test]

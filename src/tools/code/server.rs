@@ -14,22 +14,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{RwLock, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Bytes of a request.
 const REQUEST: usize = 16 * 1024 * 1024;
-/// Time of one call, not counting questions to the person.
+/// Bytes that are read of a peer before it has shown the token. A longer first request begins with it.
+const STRANGER: usize = 4 * 1024;
+/// How long a peer may take to show it.
+const HELLO: Duration = Duration::from_secs(10);
+/// Requests of more than [`STRANGER`] bytes at the same time: what they take together is bounded.
+const LARGE: usize = 2;
+/// Time of one call, not counting questions to the person, and for its end after that.
 const CALL: Duration = Duration::from_secs(300);
-/// Connections at the same time; others wait in the queue of the socket.
-const CONNECTIONS: usize = 32;
+const END: Duration = Duration::from_secs(5);
+/// Connections at the same time: each thread of a script holds one. Others wait in the queue of the socket.
+const CONNECTIONS: usize = 512;
+/// Calls at the same time.
+const CALLS: usize = 16;
+/// How long nothing is accepted when there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What answers the calls of one script.
 pub struct Caller {
     pub among: VisibleTools,
-    /// Tools of servers and plugins may be called too.
-    pub any: bool,
     pub calls: mpsc::Sender<InnerRequest>,
     pub agent: Arc<dyn AgentPort>,
     /// What every request must hold.
@@ -39,6 +50,19 @@ pub struct Caller {
     pub made: AtomicUsize,
     /// Calls that only read go together; any other goes alone.
     pub turns: RwLock<()>,
+    pub bounds: Bounds,
+}
+
+/// How much goes on at the same time.
+pub struct Bounds {
+    large: Semaphore,
+    calls: Semaphore,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { large: Semaphore::new(LARGE), calls: Semaphore::new(CALLS) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -62,7 +86,14 @@ pub fn listen(path: &Path, caller: Arc<Caller>) -> io::Result<JoinHandle<()>> {
         // Ends with this task: no call outlives the script.
         let mut open = tokio::task::JoinSet::new();
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
-            let Ok((stream, _)) = listener.accept().await else { continue };
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::debug!("a script's connection was not accepted: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                    continue;
+                }
+            };
             while open.try_join_next().is_some() {}
             let peer = stream.peer_cred().map(|peer| peer.uid());
             if !peer.is_ok_and(|uid| is_own(uid, rustix::process::geteuid().as_raw())) {
@@ -92,20 +123,40 @@ fn is_same(a: &str, b: &str) -> bool {
 async fn serve(stream: UnixStream, caller: &Caller) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
+    let mut known = false;
     loop {
         let mut line = Vec::new();
-        (&mut reader).take(REQUEST as u64 + 1).read_until(b'\n', &mut line).await?;
+        let mut start = (&mut reader).take(STRANGER as u64);
+        let first = start.read_until(b'\n', &mut line);
+        if known {
+            first.await?;
+        } else if !matches!(tokio::time::timeout(HELLO, first).await, Ok(Ok(_))) {
+            return Ok(());
+        }
         if line.is_empty() {
             return Ok(());
         }
-        let (reply, goes_on) = caller.answer(&line).await;
-        let mut reply = reply.to_string();
-        reply.push('\n');
-        writer.write_all(reply.as_bytes()).await?;
-        if !goes_on {
+        let mut room = None;
+        if line.len() == STRANGER && !line.ends_with(b"\n") {
+            if !known && !caller.begins_with_token(&line) {
+                return send(&mut writer, &error("Unauthorized RPC request")).await;
+            }
+            room = caller.bounds.large.acquire().await.ok();
+            (&mut reader).take((REQUEST - STRANGER) as u64 + 1).read_until(b'\n', &mut line).await?;
+        }
+        let reply = caller.answer(&line, &mut known).await;
+        drop(room);
+        send(&mut writer, &reply).await?;
+        if !known {
             return Ok(());
         }
     }
+}
+
+async fn send(writer: &mut OwnedWriteHalf, reply: &Value) -> io::Result<()> {
+    let mut reply = reply.to_string();
+    reply.push('\n');
+    writer.write_all(reply.as_bytes()).await
 }
 
 fn error(text: impl Into<String>) -> Value {
@@ -113,19 +164,32 @@ fn error(text: impl Into<String>) -> Value {
 }
 
 impl Caller {
-    /// The reply to a line, and whether another may follow.
-    async fn answer(&self, line: &[u8]) -> (Value, bool) {
+    /// Whether a request, of which this is the start, holds the token as its first field.
+    fn begins_with_token(&self, line: &[u8]) -> bool {
+        let start = String::from_utf8_lossy(&line[..line.len().min(128)]);
+        let token =
+            start.trim_start().strip_prefix(r#"{"token":"#).and_then(|rest| rest.trim_start().strip_prefix('"'));
+        token.and_then(|rest| rest.split_once('"')).is_some_and(|(token, _)| is_same(token, &self.token))
+    }
+
+    /// The reply to a line. Whoever shows the token is known, and may send another; a line that is none ends that.
+    async fn answer(&self, line: &[u8], known: &mut bool) -> Value {
         if line.len() > REQUEST {
-            return (error(format!("Invalid RPC request: it has more than {} MiB", REQUEST >> 20)), false);
+            *known = false;
+            return error(format!("Invalid RPC request: it has more than {} MiB", REQUEST >> 20));
         }
         let request: Request = match serde_json::from_slice(line) {
             Ok(request) => request,
-            Err(why) => return (error(format!("Invalid RPC request: {why}")), line.ends_with(b"\n")),
+            Err(why) => {
+                *known &= line.ends_with(b"\n");
+                return error(format!("Invalid RPC request: {why}"));
+            }
         };
-        if !is_same(&request.token, &self.token) {
-            return (error("Unauthorized RPC request"), false);
+        *known = is_same(&request.token, &self.token);
+        if !*known {
+            return error("Unauthorized RPC request");
         }
-        (self.call(&request.tool, request.args).await.unwrap_or_else(error), true)
+        self.call(&request.tool, request.args).await.unwrap_or_else(error)
     }
 
     /// The result of a tool; an error says why nothing was called.
@@ -135,7 +199,9 @@ impl Caller {
                 args.retain(|name, value| takes(name) && !value.is_null());
                 tool
             }
-            _ if self.any && self.among.get(name).is_some_and(|tool| stubs::is_any(tool.spec())) => name,
+            None if self.among.code_mode && self.among.get(name).is_some_and(|tool| stubs::is_other(tool.spec())) => {
+                name
+            }
             None if self.among.get(name).is_some() || toolset::is_tool(name) => {
                 return Err(format!(
                     "Tool '{name}' is not available in execute_code. Use it as a normal tool call instead."
@@ -143,6 +209,8 @@ impl Caller {
             }
             _ => return Err(self.unknown(name)),
         };
+        let ended = || "the script's call has ended".to_owned();
+        let _room = self.bounds.calls.acquire().await.map_err(|_| ended())?;
         let more = |made: usize| (made < self.most).then_some(made + 1);
         if self.made.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
             return Err(format!(
@@ -155,11 +223,15 @@ impl Caller {
         self.run(tool, Value::Object(args).to_string()).await
     }
 
-    /// Sends a call through the gate and waits for it. The time in which a person is asked does not count.
+    /// Sends a call through the gate and waits for it; one that takes too long is ended. The time in which a person is asked does not count.
     async fn run(&self, tool: &str, args: String) -> Result<Value, String> {
         let (reply, mut result) = oneshot::channel();
         let ended = || "the script's call has ended".to_owned();
-        self.calls.send(InnerRequest { name: tool.to_owned(), args, reply }).await.map_err(|_| ended())?;
+        // Ends with this task, too: no call goes on that nobody waits for.
+        let cancel = CancellationToken::new();
+        let end = cancel.clone().drop_guard();
+        let request = InnerRequest { name: tool.to_owned(), args, reply, cancel };
+        self.calls.send(request).await.map_err(|_| ended())?;
         let mut left = super::run::Clock::start(CALL, Arc::clone(&self.agent));
         tokio::select! {
             biased;
@@ -167,15 +239,18 @@ impl Caller {
                 let content = body.map_err(|_| ended())?.content;
                 Ok(serde_json::from_str(&content).unwrap_or(Value::String(content)))
             }
-            () = left.over() => Err(format!("{tool} timed out after {} s", CALL.as_secs())),
+            () = left.over() => {
+                drop(end);
+                // The next call begins once this one is gone.
+                let _ = tokio::time::timeout(END, &mut result).await;
+                Err(format!("{tool} timed out after {} s", CALL.as_secs()))
+            }
         }
     }
 
     fn unknown(&self, name: &str) -> String {
         let mut there: Vec<&str> = stubs::names(|tool| self.among.get(tool).is_some()).collect();
-        if self.any {
-            there.extend(self.among.specs().filter(|spec| stubs::is_any(spec)).map(|spec| &*spec.name));
-        }
+        there.extend(stubs::others(&self.among).map(|spec| &*spec.name));
         format!("Unknown tool: {name}. Available: {}", there.join(", "))
     }
 }

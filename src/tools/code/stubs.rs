@@ -42,7 +42,6 @@ const FUNCTIONS: &[Function] = &[
     function("read_file", &[("path", ""), ("offset", "1"), ("limit", "500")]),
     function("write_file", &[("path", ""), ("content", "")]),
     Function { name: "search", tool: "search_files", parameters: SEARCH },
-    function("search_files", SEARCH),
     function(
         "patch",
         &[
@@ -79,17 +78,59 @@ pub fn names(there: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str>
     FUNCTIONS.iter().filter(move |function| there(function.tool)).map(|function| function.name)
 }
 
-/// Whether a tool comes from a server or a plugin, or is one that a model has to search for: with the setting, scripts may
-/// call it.
-pub fn is_any(spec: &ToolSpec) -> bool {
-    !spec.pinned
+/// Tools that no script may call, whoever offers one of this name: they need a person or the model's eyes, cost a request of
+/// a model, act on other people, or outlive the script.
+const NEVER: &[&str] = &[
+    "browser_close",
+    "browser_get_images",
+    "browser_vision",
+    "vision_analyze",
+    "video_analyze",
+    "mixture_of_agents",
+    "image_generate",
+    "video_generate",
+    "text_to_speech",
+    "process",
+    "skills_list",
+    "skill_view",
+    "skill_manage",
+    "cronjob",
+    "schedule_cronjob",
+    "list_cronjobs",
+    "remove_cronjob",
+    "send_message",
+    "todo",
+    "todo_write",
+    "todo_read",
+    "memory",
+    "clarify",
+    "execute_code",
+    "delegate_task",
+    "agents",
+    "plan_mode",
+    "checkpoint",
+    "restore",
+];
+
+/// Whether scripts may call this tool in code mode: one of a server or a plugin, or one that a model has to search for.
+pub fn is_other(spec: &ToolSpec) -> bool {
+    // `plugin__name__tool`: what the tool itself is called.
+    let own =
+        spec.name.strip_prefix("plugin__").and_then(|rest| rest.split_once("__")).map_or(&*spec.name, |(_, own)| own);
+    !spec.pinned && !NEVER.contains(&own) && !own.starts_with("rl_")
 }
 
-/// The module for a script: what the session has of the list and, with `any`, every tool of servers and plugins.
-pub fn module(language: Language, among: &VisibleTools, any: bool) -> String {
+/// The tools that scripts of this session may call besides those of the list.
+pub fn others(among: &VisibleTools) -> impl Iterator<Item = &ToolSpec> {
+    among.specs().filter(|spec| among.code_mode && is_other(spec))
+}
+
+/// The module for a script: what the session has of the list and, in code mode, every tool of servers and plugins.
+pub fn module(language: Language, among: &VisibleTools) -> String {
+    let any = among.code_mode;
     let there = |tool: &str| among.get(tool).is_some();
     let known = FUNCTIONS.iter().filter(|function| there(function.tool));
-    let others = || among.specs().filter(|spec| any && is_any(spec) && is_name(&spec.name));
+    let others = || others(among).filter(|spec| is_name(&spec.name));
     let mut text = match language {
         Language::Python => PYTHON.to_owned(),
         Language::JavaScript => JAVASCRIPT.to_owned(),
@@ -144,7 +185,8 @@ mod tests {
     fn only_tools_that_are_there_have_functions_and_take_what_the_tools_take() {
         let among = VisibleTools::all(Registry::builtin().snapshot());
         let there: Vec<&str> = names(|tool| among.get(tool).is_some()).collect();
-        assert_eq!(there, ["read_file", "write_file", "search", "search_files", "patch", "terminal"]);
+        assert_eq!(there, ["read_file", "write_file", "search", "patch", "terminal"]);
+        assert_eq!(FUNCTIONS.len(), 14);
         for function in FUNCTIONS {
             let Some(tool) = among.get(function.tool) else { continue };
             let properties = tool.spec().schema["properties"].as_object().unwrap();
@@ -155,14 +197,16 @@ mod tests {
                 assert_eq!(default.is_empty(), required, "{}: {name}", function.name);
             }
         }
-        let module = module(Language::Python, &among, false);
+        let module = module(Language::Python, &among);
         assert!(
             module
                 .contains("def read_file(path, offset=1, limit=500):\n    return _call(\"read_file\", {\"path\": path")
         );
         assert!(module.contains("def search(pattern, target='content'") && !module.contains("def web_search"));
         assert!(!module.contains("def clarify") && !module.contains("def call_tool"), "{module}");
-        let script = super::module(Language::JavaScript, &among, true);
+        let mut others = among.clone();
+        others.code_mode = true;
+        let script = super::module(Language::JavaScript, &others);
         assert!(script.contains("exports.terminal = stub(\"terminal\", [\"command\", \"timeout\", \"workdir\"]);"));
         assert!(script.contains("exports.call_tool = "));
     }

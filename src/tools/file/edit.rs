@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::policy::{EditIntent, Intent};
 use crate::protocol::FileDiff;
 use crate::tools::children::Kin;
-use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput};
+use crate::tools::spec::{Call, FileLedger, ToolCtx, ToolError, ToolOutput, Within};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use std::io::ErrorKind;
@@ -83,7 +83,10 @@ pub fn stamp(disk: &dyn Files, path: &Path) -> Option<Stamp> {
 /// # Errors
 /// It is not, and others work on the same files: then it is read again first.
 pub fn stale(ctx: &ToolCtx, path: &Path, shown: &str) -> Result<Option<String>, ToolError> {
-    let Some(seen) = lock(&ctx.files).seen.get(path).copied() else { return Ok(None) };
+    // What a script has read it may write, whatever the model knows of it.
+    let by_script = ctx.within.as_ref().and_then(|within| lock(&within.seen).get(path).copied());
+    let seen = by_script.or_else(|| lock(&ctx.files).seen.get(path).copied());
+    let Some(seen) = seen else { return Ok(None) };
     if stamp(&*ctx.disk(), path) == Some(seen) {
         return Ok(None);
     }
@@ -168,7 +171,7 @@ impl Call for EditCall {
 
     fn run(self: Box<Self>, ctx: ToolCtx) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let (ledger, disk) = (Arc::clone(&ctx.files), ctx.disk());
+            let (ledger, disk, within) = (Arc::clone(&ctx.files), ctx.disk(), ctx.within.clone());
             let (changes, mut reply) = (Arc::new(self.changes), self.reply);
             let written: Vec<_> = changes.iter().filter_map(Change::written).collect();
             let cancel = ctx.cancel.clone();
@@ -178,7 +181,7 @@ impl Call for EditCall {
                 if cancel.is_cancelled() {
                     return Err(ToolError::Interrupted);
                 }
-                apply(&*disk, &changes, &ledger)
+                apply(&*disk, &changes, &ledger, within.as_ref())
             })
             .await
             .and_then(|done| done);
@@ -213,7 +216,13 @@ impl Call for EditCall {
 }
 
 /// Checks every file against the plan, then makes the changes; a failure undoes those already made.
-fn apply(disk: &dyn Files, changes: &[Change], ledger: &Mutex<FileLedger>) -> Result<(), ToolError> {
+fn apply(
+    disk: &dyn Files,
+    changes: &[Change],
+    ledger: &Mutex<FileLedger>,
+    within: Option<&Within>,
+) -> Result<(), ToolError> {
+    let were: Vec<_> = changes.iter().map(|change| stamp(disk, &change.path)).collect();
     for change in changes {
         unchanged(disk, &change.path, &change.shown, change.before.as_deref())?;
         if let After::Move { to, shown, .. } = &change.after {
@@ -238,7 +247,17 @@ fn apply(disk: &dyn Files, changes: &[Change], ledger: &Mutex<FileLedger>) -> Re
         }
     }
     let mut ledger = lock(ledger);
-    for change in changes {
+    for (change, was) in changes.iter().zip(were) {
+        if let Some(within) = within
+            && let Some(now) = stamp(disk, &change.path)
+        {
+            lock(&within.seen).insert(change.path.clone(), now);
+            // The model knew another file than the script changed: it still does.
+            if ledger.seen.get(&change.path).is_some_and(|seen| Some(*seen) != was) {
+                ledger.reads.retain(|key, _| key.path != change.path);
+                continue;
+            }
+        }
         match &change.after {
             After::Write(_) => ledger.wrote(&change.path, stamp(disk, &change.path)),
             After::Delete => ledger.wrote(&change.path, None),

@@ -12,12 +12,18 @@ use crate::tools::spec::{InnerRequest, ToolCtx, ToolOutput, Within};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Characters of a result that are kept for the person: the start, and the end.
-const KEPT: (usize, usize) = (3_000, 1_000);
+/// Characters of a result that are kept for the person and for search: the start, and the end.
+const KEPT: (usize, usize) = (32_000, 8_000);
+/// The same of a text in its arguments, and of all of them.
+const TEXT: (usize, usize) = (1_500, 500);
+const ARGS: (usize, usize) = (12_000, 4_000);
+/// Entries of a list in its arguments that are kept.
+const LIST: usize = 20;
 /// Calls that wait to be looked at.
 const QUEUE: usize = 16;
 
@@ -49,7 +55,8 @@ impl Inner {
         let (within, cancel): (Arc<str>, _) = (call_id.into(), ctx.cancel.child_token());
         let strangers: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut ctx = ctx.clone();
-        ctx.within = Some(Within { call: Arc::clone(&within), strangers: Arc::clone(&strangers) });
+        let seen = Arc::default();
+        ctx.within = Some(Within { call: Arc::clone(&within), strangers: Arc::clone(&strangers), seen });
         ctx.calls = None;
         ctx.cancel = cancel.clone();
         ctx.room = OutputBudget::default();
@@ -68,6 +75,8 @@ impl Inner {
             tokio::select! {
                 request = self.asked.recv(), if open => match request {
                     None => open = false,
+                    // Whoever asked has ended before it began.
+                    Some(request) if request.reply.is_closed() => {}
                     Some(request) => {
                         self.made += 1;
                         let (within, ctx) = (Arc::clone(&self.within), self.ctx.clone());
@@ -108,11 +117,22 @@ async fn one(
     request: InnerRequest,
     events: &mpsc::Sender<CallEvent>,
 ) -> Ended {
-    let InnerRequest { name, args, reply } = request;
+    let InnerRequest { name, args, reply, cancel } = request;
+    ctx.cancel = ctx.cancel.child_token();
+    let stop = ctx.cancel.clone();
     ctx.call_id = InnerCall::id_in(&within, number);
     let call = ToolCall { id: ctx.call_id.clone(), name, args, ..ToolCall::default() };
     let masks = gate.dispatch().masks_for(&ctx);
-    let body = boxed(gate, &call, ctx, events.clone()).await;
+    let body = {
+        let mut running = boxed(gate, &call, ctx, events.clone());
+        tokio::select! {
+            body = &mut running => body,
+            () = cancel.cancelled() => {
+                stop.cancel();
+                running.await
+            }
+        }
+    };
     let mut view = body.view.clone();
     if view.output.is_empty() {
         view.output = readable(&body.content);
@@ -121,7 +141,7 @@ async fn one(
     let told = InnerCall {
         id: call.id,
         tool: body.name.clone(),
-        args: masks.apply(&call.args, RedactKind::Code).into_owned(),
+        args: bounded(&masks.apply(&call.args, RedactKind::Code)),
         outcome: body.outcome,
         duration_ms: body.duration_ms,
         view,
@@ -132,6 +152,28 @@ async fn one(
     // The receiver is gone only when the session is.
     let _ = events.send(event).await;
     Ended { number, call: told }
+}
+
+/// Arguments as they are kept: with each text within the bound of an output.
+fn bounded(args: &str) -> String {
+    if args.len() <= TEXT.0 {
+        return args.to_owned();
+    }
+    fn cut_all(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = cut(text, TEXT.0, TEXT.1, "\n…\n"),
+            Value::Array(all) => {
+                all.truncate(LIST);
+                all.iter_mut().for_each(cut_all);
+            }
+            Value::Object(all) => all.values_mut().for_each(cut_all),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::from_str(args).unwrap_or(Value::Null);
+    cut_all(&mut value);
+    let text = value.to_string();
+    cut(&text, ARGS.0, ARGS.1, "…")
 }
 
 /// A call within a call: its future has a size only behind a pointer.

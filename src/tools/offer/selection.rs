@@ -39,6 +39,8 @@ pub struct VisibleTools {
     allowed: Option<Arc<BTreeSet<String>>>,
     /// Results of a search: by default, and at most.
     pub limits: (usize, usize),
+    /// Scripts may call tools of servers, and those that are searched for.
+    pub code_mode: bool,
 }
 
 /// What stands in the requests of a session.
@@ -74,6 +76,12 @@ impl ToolSelection {
         self
     }
 
+    /// The same for a model of which this is said: whether its scripts may call tools of servers. `None`: as usual.
+    pub fn code_mode(mut self, on: Option<bool>) -> Self {
+        self.scripts.mcp = on.unwrap_or(self.scripts.mcp);
+        self
+    }
+
     /// The tools that a session with this offer may use now.
     pub fn among(&self, snapshot: Arc<Snapshot>) -> VisibleTools {
         let mut known = lock(&self.known);
@@ -87,7 +95,7 @@ impl ToolSelection {
         };
         let search = &self.config.tool_search;
         let limits = (search.search_default_limit.max(1), search.max_search_limit.max(1));
-        VisibleTools { snapshot, allowed: Some(allowed), limits }
+        VisibleTools { snapshot, allowed: Some(allowed), limits, code_mode: self.scripts.mcp }
     }
 
     fn allowed(&self, snapshot: &Snapshot) -> BTreeSet<String> {
@@ -185,7 +193,7 @@ impl ToolSelection {
 impl VisibleTools {
     /// All tools.
     pub fn all(snapshot: Arc<Snapshot>) -> Self {
-        Self { snapshot, allowed: None, limits: (5, 20) }
+        Self { snapshot, allowed: None, limits: (5, 20), code_mode: false }
     }
 
     /// Names of the tools, sorted.

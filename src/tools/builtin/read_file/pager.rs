@@ -7,8 +7,8 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 const BUFFER: usize = 256 * 1024;
-/// Characters of a page (`file_read_max_chars`).
-const PAGE_CHARS: usize = 100_000;
+/// Characters of a page for a model (`file_read_max_chars`).
+pub const PAGE_CHARS: usize = 100_000;
 
 /// Which lines, and how much of each.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ impl Pager {
             first: wanted.offset as u64,
             limit: wanted.limit,
             line_chars: wanted.line_chars,
-            most: wanted.chars.min(PAGE_CHARS),
+            most: wanted.chars,
             terminal: wanted.terminal,
             line: 1,
             current: Vec::new(),

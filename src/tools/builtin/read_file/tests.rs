@@ -184,3 +184,23 @@ async fn what_cannot_be_read_says_why() {
     bench.write("notes.dat", "plain\n");
     assert_eq!(read(&bench, json!({"path": "notes.dat"})).await["content"], "1|plain");
 }
+
+#[tokio::test]
+async fn what_a_script_reads_the_model_has_not_seen() {
+    let bench = Bench::new();
+    bench.write("f", "v1");
+    read(&bench, json!({"path": "f"})).await;
+    bench.write("f", "version 2");
+    let of_script = bench.of_script();
+    let page = bench.call_in("read_file", json!({"path": "f"}), of_script.clone()).await;
+    assert!(page.content.contains("version 2"), "{}", page.content);
+    let path = bench.path("f");
+    let (own, within) = (bench.ctx(), of_script);
+    let stale = |ctx| crate::tools::file::edit::stale(ctx, &path, "f").unwrap();
+    assert!(stale(&own).is_some(), "the model read another file");
+    assert!(stale(&within).is_none(), "the script read this one");
+    // Lines and pages are whole for it.
+    bench.write("long", &format!("{}\n", "x".repeat(9_000)).repeat(30));
+    let page = bench.call_in("read_file", json!({"path": "long"}), within).await;
+    assert!(!page.content.contains("[truncated]") && page.content.len() > 270_000, "{}", page.content.len());
+}

@@ -15,8 +15,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Characters of a line in the result.
-pub const LINE_CHARS: usize = 500;
+/// Characters of a line in the result for a model.
+const LINE_CHARS: usize = 500;
 /// Rows that a thread keeps before it looks which of them are still wanted.
 const ROOM: usize = 1_000;
 /// Bytes of a file that is searched once more in its own encoding.
@@ -41,6 +41,8 @@ pub struct Query {
     pub multi_line: bool,
     pub mode: Mode,
     pub context: usize,
+    /// The result goes to a program: in one shape, and nothing of it is cut.
+    pub whole: bool,
 }
 
 impl Query {
@@ -55,7 +57,12 @@ impl Query {
         let matcher = builder.build(pattern).map_err(|error| {
             ToolError::Args(format!("pattern is not a valid regular expression (escape literal characters): {error}"))
         })?;
-        Ok(Self { pattern: pattern.to_owned(), matcher, multi_line, mode, context })
+        Ok(Self { pattern: pattern.to_owned(), matcher, multi_line, mode, context, whole: false })
+    }
+
+    /// Characters of a line in the result.
+    pub fn line_chars(&self) -> usize {
+        if self.whole { HEAP } else { LINE_CHARS }
     }
 
     fn searcher(&self) -> Searcher {
@@ -173,7 +180,8 @@ impl Mine<'_> {
     }
 
     fn one(&mut self, path: &Path, enough: usize) -> io::Result<FileHits> {
-        let sink = || Collect { hits: FileHits::default(), mode: self.query.mode, enough, odd: false };
+        let (mode, line_chars) = (self.query.mode, self.query.line_chars());
+        let sink = || Collect { hits: FileHits::default(), mode, enough, line_chars, odd: false };
         let mut first = sink();
         let mut file = Bounded { file: File::open(path)?, bounds: self.bounds, plain: true };
         self.searcher.search_reader(&self.query.matcher, &mut file, &mut first)?;
@@ -252,6 +260,7 @@ struct Collect {
     hits: FileHits,
     mode: Mode,
     enough: usize,
+    line_chars: usize,
     /// A row is not UTF-8.
     odd: bool,
 }
@@ -264,7 +273,7 @@ impl Collect {
         }
         let text = String::from_utf8_lossy(line.trim_ascii_end());
         self.odd |= matches!(text, Cow::Owned(_));
-        let text = match text.char_indices().nth(LINE_CHARS) {
+        let text = match text.char_indices().nth(self.line_chars) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text.into_owned(),
         };

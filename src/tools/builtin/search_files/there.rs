@@ -1,7 +1,7 @@
 //! The same search on another machine, with the tools that are there.
 
 use super::find::Names;
-use super::grep::{FileHits, LINE_CHARS, Mode, Query, Row};
+use super::grep::{FileHits, Mode, Query, Row};
 use super::{Bounds, Kind, Reply, SearchCall};
 use crate::backends::{Hit, Remote, Wanted, WantedMode};
 use crate::tools::spec::{ToolError, ToolOutput};
@@ -69,7 +69,7 @@ fn rows(hit: Hit, query: &Query) -> FileHits {
             found += 1;
             last = Some(number);
         }
-        let text = match text.char_indices().nth(LINE_CHARS) {
+        let text = match text.char_indices().nth(query.line_chars()) {
             Some((at, _)) => format!("{}…", &text[..at]),
             None => text,
         };
