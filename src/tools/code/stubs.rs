@@ -138,7 +138,7 @@ pub fn module(language: Language, among: &VisibleTools) -> String {
     // Writing to a string cannot fail.
     match language {
         Language::Python => {
-            for Function { name, tool, parameters } in known {
+            for Function { name, parameters, .. } in known {
                 let given = |(name, default): &(&str, &str)| match *default {
                     "" => (*name).to_owned(),
                     default => format!("{name}={default}"),
@@ -146,7 +146,7 @@ pub fn module(language: Language, among: &VisibleTools) -> String {
                 let given: Vec<String> = parameters.iter().map(given).collect();
                 let passed: Vec<String> = parameters.iter().map(|(name, _)| format!("{name:?}: {name}")).collect();
                 let (given, passed) = (given.join(", "), passed.join(", "));
-                let _ = write!(text, "\n\ndef {name}({given}):\n    return _call({tool:?}, {{{passed}}})\n");
+                let _ = write!(text, "\n\ndef {name}({given}):\n    return _call({name:?}, {{{passed}}})\n");
             }
             if any {
                 let _ = write!(text, "\n\ndef {ANY}(name, args=None):\n    return _call(name, args or {{}})\n");
@@ -156,9 +156,9 @@ pub fn module(language: Language, among: &VisibleTools) -> String {
             }
         }
         Language::JavaScript => {
-            for Function { name, tool, parameters } in known {
+            for Function { name, parameters, .. } in known {
                 let names: Vec<&str> = parameters.iter().map(|(name, _)| *name).collect();
-                let _ = writeln!(text, "exports.{name} = stub({tool:?}, {names:?});");
+                let _ = writeln!(text, "exports.{name} = stub({name:?}, {names:?});");
             }
             if any {
                 let _ = writeln!(text, "exports.{ANY} = (name, args) => call(name, args ?? {{}});");
@@ -202,6 +202,7 @@ mod tests {
             module
                 .contains("def read_file(path, offset=1, limit=500):\n    return _call(\"read_file\", {\"path\": path")
         );
+        assert!(module.contains("return _call(\"search\", {\"pattern\": pattern"));
         assert!(module.contains("def search(pattern, target='content'") && !module.contains("def web_search"));
         assert!(!module.contains("def clarify") && !module.contains("def call_tool"), "{module}");
         let mut others = among.clone();
