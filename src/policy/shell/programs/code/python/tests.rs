@@ -1,3 +1,5 @@
+//! Commands of Python that pass and that do not, and texts that could be read in two ways.
+
 use super::*;
 use crate::policy::shell::programs::code::SHAPES;
 
