@@ -44,7 +44,7 @@ fn a_child_is_read_written_to_taken_over_closed_and_stopped_in_a_tab() {
     term.send("fan out\r").wait("● child 1 talk to the program").wait("● child 2 wait for the end");
     // Its tab: what runs in it runs there, and its terminal takes what is typed.
     open(&mut term, "talk to");
-    term.wait("❯ talk to the program").wait("read line; echo got").gone("■ stopped");
+    term.wait("❯ talk to the program").wait("read line; echo got").wait("needs input").gone("■ stopped");
     term.send("\x1b[20~").wait("TAKEN OVER");
     term.send("hello\r").wait("got hello");
     term.send("\x1b[20~").gone("TAKEN OVER");
@@ -120,7 +120,7 @@ fn sessions_of_other_windows_are_listed_and_shown_in_their_window() {
     // What waits comes first.
     term.send("\x1b[H\r").wait("“remove it”").wait("Runs in").wait("on /dev/");
     term.send("\x1b[B\r").wait("# remove it");
-    term.send("\x1b");
+    term.send("\x1b").gone("rm -rf ../victim");
     term.send("/agents\r").wait("other window");
     term.send("\x1b[H\r").wait("Show it in its window");
     term.send("\r").wait("it is in view in its window now");

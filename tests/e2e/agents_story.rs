@@ -103,7 +103,7 @@ fn a_plan_three_children_a_script_and_a_budget() {
     term.send("\r").wait("The plan stands.");
 
     // Three children: one asks in the inbox, one is stopped, what one did is merged.
-    term.send("fan out\r").wait("Approve a command").wait("by the agent child 2");
+    term.send("fan out\r").wait("Approve a command").wait("the agent child 2");
     assert!(victim.exists());
     term.gone("keys are ignored for a moment");
     term.send("y").wait("Enter confirms");

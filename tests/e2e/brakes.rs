@@ -120,7 +120,8 @@ fn what_three_children_did_grows_their_parent_by_little() {
     let mock = Mock::start(vec![calls("delegate_task", tasks)]);
     mock.answers(|request| {
         let messages = request["messages"].as_array()?;
-        let mine = (0..3).find(|n| messages.iter().any(|one| one.to_string().contains(&format!("child work {n}"))))?;
+        let asked = messages.iter().find(|message| message["role"] == "user")?.to_string();
+        let mine = (0..3).find(|n| asked.contains(&format!("child work {n}")))?;
         let tools = messages.iter().filter(|message| message["role"] == "tool").count();
         let files: Vec<usize> = (0..20).filter(|n| n % 3 == mine).collect();
         let edits: Vec<usize> = files.iter().copied().filter(|n| n % 4 == 0).collect();

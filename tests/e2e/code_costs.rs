@@ -240,9 +240,9 @@ fn tokens(mock: &Mock) -> usize {
 }
 
 #[test]
-fn code_mode_offers_the_tools_of_servers_for_a_tenth_of_their_schemas() {
+fn code_mode_offers_the_tools_of_servers_for_half_of_their_schemas() {
     const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp-server.sh");
-    if !has("code_mode_offers_the_tools_of_servers_for_a_tenth_of_their_schemas", "python3") {
+    if !has("code_mode_offers_the_tools_of_servers_for_half_of_their_schemas", "python3") {
         return;
     }
     let servers: String =

@@ -38,7 +38,7 @@ fn usage_tells_what_each_model_cost_and_a_hard_budget_stops_until_it_is_raised()
     term.wait("Raise by $0.12").wait("Raise by $0.60").wait("Stop");
     assert_eq!(mock.count(), 2, "nothing goes out while it asks");
     answer(&mut term, "3");
-    term.gone("Raise by $0.12").wait("limit reached");
+    term.gone("Raise by $0.12").wait("limit reached").wait("Ask anything");
     term.send("/usage\r").wait("By model").wait("mock-model").wait("main");
     term.wait("$0.60").wait("80 %").wait("Today, all sessions: 81,600 tokens").wait("Written to disk");
     term.wait("hard $0.60, soft $0.50").wait("prices.json (1 model)").wait("the built-in table of");
