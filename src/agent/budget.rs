@@ -115,10 +115,8 @@ impl Budget {
                 if tally.cost >= most {
                     let used = format!("{} of {}", cost(&tally), dollars(most));
                     let text = format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+5"));
-                    return Some(Stop {
-                        text,
-                        way: Way::Raise { limit: limits.as_raise(true), lacks: Raise::default() },
-                    });
+                    let lacks = Raise { cost: tally.cost - most, ..Raise::default() };
+                    return Some(Stop { text, way: Way::Raise { limit: limits.as_raise(true), lacks } });
                 }
                 // What a person raised goes on though part of the sum is unknown: that is their word.
                 if tally.unpriced > 0 && self.raise.cost == 0.0 && !self.raise.uncounted {
@@ -135,7 +133,8 @@ impl Budget {
             let setting = format!("budget.{name}.hard_tokens");
             let used = format!("{} of {} tokens", count(tally.tokens), count(most));
             let text = format!("{what} is used up: {used} ({setting}); {}", self.way_on(scope, &setting, "+200k"));
-            Some(Stop { text, way: Way::Raise { limit: limits.as_raise(false), lacks: Raise::default() } })
+            let lacks = Raise { tokens: tally.tokens - most, ..Raise::default() };
+            Some(Stop { text, way: Way::Raise { limit: limits.as_raise(false), lacks } })
         })
     }
 

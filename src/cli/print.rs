@@ -74,9 +74,8 @@ async fn answer(args: ChatArgs, base: Base, prompt: String) -> anyhow::Result<i3
         tokio::select! {
             Some(told) = streams.events.recv() => match told.event {
                 Some(event) if told.session != session => {
-                    if report.child_event(&told.session, event).is_err() {
-                        engine.order(&session, AgentCommand::Stop { force: true });
-                    }
+                    let unread = report.child_event(&told.session, event).is_err();
+                    unread.then(|| engine.order(&session, AgentCommand::Stop { force: true }));
                 }
                 // What it was told to go on with can't be had: the answer comes in a new one.
                 Some(AgentEvent::NotOpened) => {

@@ -1,6 +1,6 @@
 //! What one session spends, counted at each call. What all sessions of a home spent today stands in the store.
 
-use super::{Budget, Crossing, Spending, Stop};
+use super::{Budget, Crossing, Need, Spending, Stop};
 use crate::config::BudgetConfig;
 use crate::llm::ModelInfo;
 use crate::lock::lock;
@@ -208,16 +208,17 @@ impl Purse {
         !lock(&self.0.books).budget.config.is_empty() || self.0.parent.as_ref().is_some_and(Self::is_limited)
     }
 
-    /// Whether a model may be called now.
+    /// Whether a model may be called now, with a request of so many tokens.
     ///
     /// # Errors
     /// Why not: a hard limit is reached, or can't be told to hold.
-    pub async fn may_call(&self, model: &ModelInfo) -> Result<(), Stop> {
+    pub async fn may_call(&self, model: &ModelInfo, input: u64) -> Result<(), Stop> {
         if !self.is_limited() {
             return Ok(());
         }
         self.counts(model)?;
-        self.stopped().await.map_or(Ok(()), |stop| Err(self.refuse(stop)))
+        let need = Need::of(model, input, None);
+        self.stopped().await.map_or(Ok(()), |stop| Err(self.refuse(stop.of_request(&need))))
     }
 
     /// Whether limits in money can count this model.

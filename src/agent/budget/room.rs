@@ -39,6 +39,15 @@ impl fmt::Display for Stop {
 }
 
 impl Stop {
+    /// A raise must leave room for this request.
+    #[must_use]
+    pub fn of_request(mut self, need: &Need) -> Self {
+        if let Way::Raise { limit, lacks } = &mut self.way {
+            *lacks = lacks.plus(need.as_raise(limit));
+        }
+        self
+    }
+
     /// What was spent can't be told.
     pub fn unknown(text: String) -> Self {
         Self { text, way: Way::None }
@@ -74,6 +83,14 @@ impl Need {
     /// With an answer of so many tokens.
     pub fn worst(&self, output: u64) -> Worst {
         Worst { tokens: self.input.saturating_add(output), cost: self.cost(output).unwrap_or_default() }
+    }
+
+    /// The least that it costs, as an amount of the kind that a limit has.
+    fn as_raise(&self, limit: &Raise) -> Raise {
+        if limit.cost > 0.0 {
+            return Raise { cost: self.cost(self.least()).unwrap_or_default(), ..Raise::default() };
+        }
+        Raise { tokens: self.input.saturating_add(self.least()), ..Raise::default() }
     }
 
     fn least(&self) -> u64 {
@@ -131,7 +148,7 @@ impl Budget {
             Scope::Day => Spending { day: *spent, ..Spending::default() },
         };
         if let Some(stop) = self.stop(&of) {
-            return Room::Stops(stop);
+            return Room::Stops(stop.of_request(need));
         }
         let mut room = Room::Fits(need.output);
         if let Some(most) = self.hard_tokens(limits) {

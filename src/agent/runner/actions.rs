@@ -230,7 +230,7 @@ impl Runner {
             }
         };
         // Before a summary, which is a call, too.
-        if let Err(why) = self.purse.may_call(provider.model()).await {
+        if let Err(why) = self.purse.may_call(provider.model(), self.session.filling()).await {
             return Some(Input::Spent { why: why.text, partial: None });
         }
         if self.make_room(Then::Call { step, fallback }).await {

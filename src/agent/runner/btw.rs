@@ -45,7 +45,7 @@ impl Runner {
             Ok(provider) => provider,
             Err(error) => return self.notice(Level::Error, error.to_string()).await,
         };
-        if let Err(why) = self.purse.may_call(provider.model()).await {
+        if let Err(why) = self.purse.may_call(provider.model(), self.session.filling()).await {
             return self.notice(Level::Error, why.text).await;
         }
         let request = Request {

@@ -4,6 +4,9 @@ use crate::protocol::{Swap, TreeHunk};
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline};
 use std::time::{Duration, Instant};
 
+/// Lines that go, from and to, and those that come in their place.
+type Change<'a> = ((usize, usize), &'a [&'a [u8]]);
+
 /// Equal lines around a hunk.
 const AROUND: usize = 3;
 /// How long two files are compared before the result may be longer than it need be.
@@ -101,8 +104,7 @@ pub fn merge(base: &[u8], now: &[u8], new: &[u8], take: &[Swap]) -> Result<Vec<u
         return Err(Conflict(1));
     }
     let theirs = swaps(&base, &now);
-    let mut all: Vec<((usize, usize), &[&[u8]])> =
-        theirs.iter().map(|swap| (swap.old, &now[swap.new.0..swap.new.1])).collect();
+    let mut all: Vec<Change<'_>> = theirs.iter().map(|swap| (swap.old, &now[swap.new.0..swap.new.1])).collect();
     for swap in take {
         let wanted = &new[swap.new.0..swap.new.1];
         let touching = theirs.iter().find(|there| there.old.0 <= swap.old.1 && swap.old.0 <= there.old.1);

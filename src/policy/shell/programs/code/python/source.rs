@@ -152,7 +152,7 @@ impl Sound<'_> {
         }
         let escaped = slice.windows(2).any(|pair| pair[0] == b'\\' && matches!(pair[1], b'{' | b'}' | b'N'));
         let lines = quotes.len() == 1 && slice.contains(&b'\n');
-        let parts = (0..node.child_count()).filter_map(|at| node.child(at as u32));
+        let parts = (0..node.child_count()).filter_map(|at| node.child(at));
         let said = |part: Node<'_>| part.kind() == "string_content" && says_code(&self.text[part.byte_range()]);
         !escaped && !lines && !parts.into_iter().any(said)
     }

@@ -252,8 +252,8 @@ impl<'a> Reader<'a> {
             Meaning::Given => (whole(root), true),
         };
         // As much of it as the list has; the rest are members of that.
-        let ends = from.match_indices('.').map(|(at, _)| at).chain([from.len()]);
-        let best = ends.filter(|end| from[..*end].contains('.') && listed(self.known, &from[..*end])).last();
+        let mut ends = from.match_indices('.').map(|(at, _)| at).chain([from.len()]);
+        let best = ends.rfind(|end| from[..*end].contains('.') && listed(self.known, &from[..*end]));
         if let Some(end) = best {
             let rest = from[end..].matches('.').count();
             if LOOKED_AT.contains(&&from[..end]) && !(rest == 0 && self.is_looked_at(parent)) {
