@@ -208,9 +208,9 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
         };
         wrap_into(rows, &[Span::new(tool.approval.clone(), Role::Dim)], Ground::Base, &how);
     }
-    let all = tool.diffs.len() * (diff::FOLDED_LINES + 1);
-    diffs(tool, all, context, rows);
-    if tool.diffs.is_empty() && !tool.output.is_empty() {
+    // A script says what it made of the changes of its calls; of other calls the changes are what there is to say.
+    let shows = tool.diffs.is_empty() || !tool.inner.is_empty();
+    if shows && !tool.output.is_empty() {
         let lines = ansi::lines(&tool.output);
         let more = lines.len().saturating_sub(OPEN_LINES);
         for at in 0..lines.len().min(OPEN_LINES) {
@@ -220,6 +220,8 @@ fn opened(tool: &ToolCell, context: &mut Context<'_>, rows: &mut Vec<Row>) {
             rows.push(marker(format!("… {more} more lines")));
         }
     }
+    let all = tool.diffs.len() * (diff::FOLDED_LINES + 1);
+    diffs(tool, all, context, rows);
 }
 
 /// The changes of a call, each with its path where there are several; so many lines at most.
