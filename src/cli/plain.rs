@@ -70,23 +70,19 @@ async fn talk(args: ChatArgs, base: Base) -> anyhow::Result<i32> {
     }
     loop {
         tokio::select! {
-            line = typed.recv(), if !ended => {
-                let Some(line) = line else {
-                    ended = true;
+            line = typed.recv(), if !ended => match line.as_deref().map(str::trim) {
+                None => ended = true,
+                Some("/quit" | "/exit") if talk.asked.is_empty() => break,
+                Some(command) if command.starts_with('/') && talk.asked.is_empty() => {
+                    say("[type /quit to leave; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
                     continue;
-                };
-                match line.trim() {
-                    "/quit" | "/exit" if talk.asked.is_empty() => break,
-                    command if command.starts_with('/') && talk.asked.is_empty() => {
-                        say("[type /quit to leave; everything else goes to the model. Ctrl-C stops a turn]\n> ")?;
-                        continue;
+                }
+                Some(_) => {
+                    for order in talk.line(line.as_deref().unwrap_or_default()) {
+                        engine.order(&session, order);
                     }
-                    _ => {}
                 }
-                for order in talk.line(&line) {
-                    engine.order(&session, order);
-                }
-            }
+            },
             // What children say reaches their parent.
             Some(told) = streams.events.recv() => match told.event.filter(|_| told.session == session) {
                 // What it was started with can't be had: it goes on with a new one.
