@@ -194,14 +194,18 @@ impl Budget {
                 };
                 out.push(Crossing { name: format!("{name}.soft_{unit}={soft}{of}"), text });
             };
-            if let Some(most) = self.soft_cost(&limits).filter(|most| tally.cost >= *most) {
+            // Where nobody set a soft limit, it is over with the hard one: that this is used up is said anyhow.
+            let (costs, tokens) = (limits.soft_cost.is_some(), limits.soft_tokens.is_some());
+            let costs = costs || self.hard_cost(&limits).is_none_or(|hard| tally.cost < hard);
+            let tokens = tokens || self.hard_tokens(&limits).is_none_or(|hard| tally.tokens < hard);
+            if let Some(most) = self.soft_cost(&limits).filter(|most| costs && tally.cost >= *most) {
                 let hard = self.hard_cost(&limits).map(dollars);
                 tell("cost", limits.soft_cost.is_some(), cost(&tally), dollars(most), hard);
             }
-            if let Some(most) = self.soft_tokens(&limits).filter(|most| tally.tokens >= *most) {
-                let tokens = |amount: u64| format!("{} tokens", count(amount));
-                let hard = self.hard_tokens(&limits).map(tokens);
-                tell("tokens", limits.soft_tokens.is_some(), count(tally.tokens), tokens(most), hard);
+            if let Some(most) = self.soft_tokens(&limits).filter(|most| tokens && tally.tokens >= *most) {
+                let words = |amount: u64| format!("{} tokens", count(amount));
+                let hard = self.hard_tokens(&limits).map(words);
+                tell("tokens", limits.soft_tokens.is_some(), count(tally.tokens), words(most), hard);
             }
         }
         out

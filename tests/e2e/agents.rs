@@ -2,12 +2,6 @@
 
 use crate::harness::{Home, Term, until};
 
-fn model(home: &Home, script: &str) -> String {
-    let file = home.hermes().join("script.yaml");
-    std::fs::write(&file, script).unwrap();
-    format!("scripted:{}", file.display())
-}
-
 const TALKER: &str = r#"
 chunk: 200
 scenes:
@@ -37,7 +31,7 @@ fn open(term: &mut Term, goal: &str) {
 fn a_child_is_read_written_to_taken_over_closed_and_stopped_in_a_tab() {
     let home = Home::empty();
     home.config("approvals: {mode: yolo}\n");
-    let script = model(&home, TALKER);
+    let script = home.plays(TALKER);
     let signal = |name: &str| std::fs::write(home.project().parent().unwrap().join(name), "").unwrap();
     let mut term = Term::sized(&home, &["-m", &script], (120, 36));
     term.wait("❯");
@@ -82,7 +76,7 @@ scenes:
 fn the_sidebar_names_the_child_that_changed_a_file() {
     let home = Home::empty();
     home.config("approvals: {mode: yolo}\n");
-    let script = model(&home, WRITERS);
+    let script = home.plays(WRITERS);
     let mut term = Term::sized(&home, &["-m", &script], (120, 36));
     term.wait("❯");
     term.send("fan out\r").wait("✓ child 1").wait("made.txt").wait("by child 1");
@@ -108,7 +102,7 @@ fn sessions_of_other_windows_are_listed_and_shown_in_their_window() {
     let home = Home::empty();
     home.config("approvals: {mode: ask}\n");
     std::fs::create_dir(home.project().parent().unwrap().join("victim")).unwrap();
-    let script = model(&home, ASKER);
+    let script = home.plays(ASKER);
     let mut other = Term::sized(&home, &["-m", &script], (120, 36));
     other.wait("❯");
     other.send("remove it\r").wait("Approve a command");

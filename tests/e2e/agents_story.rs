@@ -3,16 +3,6 @@
 
 use crate::harness::home::out;
 use crate::harness::{Home, Term, until};
-use std::path::Path;
-
-fn git(folder: &Path, args: &[&str]) -> String {
-    let mut command = std::process::Command::new("git");
-    command.arg("-C").arg(folder).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8_lossy(&done.stdout).trim().to_owned()
-}
 
 /// `WORDS` stands for far more than the budget has.
 const SCRIPT: &str = r##"
@@ -78,20 +68,15 @@ fn a_plan_three_children_a_script_and_a_budget() {
     let home = Home::empty();
     home.config("approvals: {mode: ask}\nbudget:\n  session: {hard_tokens: 900000}\n");
     let project = home.project();
-    git(&project, &["init", "-q", "-b", "main"]);
-    git(&project, &["config", "user.name", "a"]);
-    git(&project, &["config", "user.email", "a@b"]);
     for n in 0..8 {
         std::fs::write(project.join(format!("part{n}.py")), format!("# TODO: part {n}\nvalue = {n}\n")).unwrap();
     }
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "-qm", "one"]);
+    home.commits(&[]);
     // Next to the worktrees, and in none of them.
     let victim = home.user().join("victim");
     std::fs::create_dir(&victim).unwrap();
-    let script = home.hermes().join("story.yaml");
-    std::fs::write(&script, SCRIPT.replace("WORDS", &"word ".repeat(800_000))).unwrap();
-    let mut term = Term::sized(&home, &["-m", &format!("scripted:{}", script.display())], (130, 40));
+    let script = home.plays(&SCRIPT.replace("WORDS", &"word ".repeat(800_000)));
+    let mut term = Term::sized(&home, &["-m", &script], (130, 40));
     term.wait("What shall we work on?");
 
     // A plan, in a mode that changes nothing until it is approved.

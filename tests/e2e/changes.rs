@@ -2,17 +2,8 @@
 //! a yes that names what is lost.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Term, until};
-use std::path::{Path, PathBuf};
-
-fn git(folder: &Path, args: &[&str]) -> String {
-    let mut command = std::process::Command::new("git");
-    command.arg("-C").arg(folder).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8_lossy(&done.stdout).trim().to_owned()
-}
+use crate::harness::{Home, Term, git, until};
+use std::path::PathBuf;
 
 /// Forty lines, two of which may be others.
 fn numbers(third: &str, thirtieth: &str) -> String {
@@ -27,21 +18,8 @@ fn numbers(third: &str, thirtieth: &str) -> String {
 fn home() -> Home {
     let home = Home::empty();
     home.config("approvals: {mode: yolo}\n");
-    let project = home.project();
-    git(&project, &["init", "-q", "-b", "main"]);
-    git(&project, &["config", "user.name", "a"]);
-    git(&project, &["config", "user.email", "a@b"]);
-    std::fs::write(project.join("a.txt"), "seed\n").unwrap();
-    std::fs::write(project.join("long.txt"), numbers("3", "30")).unwrap();
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "-qm", "one"]);
+    home.commits(&[("a.txt", "seed\n"), ("long.txt", &numbers("3", "30"))]);
     home
-}
-
-fn model(home: &Home, script: &str) -> String {
-    let file = home.hermes().join("script.yaml");
-    std::fs::write(&file, script).unwrap();
-    format!("scripted:{}", file.display())
 }
 
 fn trees(home: &Home) -> PathBuf {
@@ -74,7 +52,7 @@ fn left(home: &Home) -> usize {
 #[test]
 fn changes_of_a_child_are_taken_by_hunk_and_whole_rewound_and_dropped() {
     let home = home();
-    let script = model(&home, ONE_WRITER);
+    let script = home.plays(ONE_WRITER);
     let mut term = Term::sized(&home, &["-m", &script], (120, 36));
     term.wait("❯");
     term.send("fan out\r").wait("It is back.").wait("hermes/");
@@ -123,8 +101,7 @@ fn changes_of_a_child_are_taken_by_hunk_and_whole_rewound_and_dropped() {
 #[test]
 fn what_a_session_by_hand_left_is_taken_into_a_session_in_which_nothing_was_said() {
     let home = home();
-    let script = model(
-        &home,
+    let script = home.plays(
         r#"
 scenes:
   - when: 'write'

@@ -5,12 +5,12 @@ use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term, has, until};
 use serde_json::{Value, json};
 
-fn script(code: &str) -> Step {
+pub(super) fn script(code: &str) -> Step {
     Step::Calls(String::new(), vec![call("execute_code", json!({ "code": code }))])
 }
 
 /// The last result that the model was given.
-fn told(mock: &Mock) -> Value {
+pub(super) fn told(mock: &Mock) -> Value {
     let requests = mock.requests();
     let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
     let last = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();

@@ -1,20 +1,9 @@
 //! What scripts cost and what bounds them: tokens against the same work in calls, what is left running, many threads.
 
+use super::code::{script, told};
 use crate::harness::mock::call;
 use crate::harness::{Home, Mock, Step, Term, has, until};
 use serde_json::{Value, json};
-
-fn script(code: &str) -> Step {
-    Step::Calls(String::new(), vec![call("execute_code", json!({ "code": code }))])
-}
-
-/// The last result that the model was given.
-fn told(mock: &Mock) -> Value {
-    let requests = mock.requests();
-    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
-    let last = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
-    serde_json::from_str(last["content"].as_str().unwrap()).unwrap()
-}
 
 /// The result of a script that nobody is asked about, in a home that is left as it was.
 fn ran(code: &str, more: &str) -> (Value, Home) {

@@ -135,7 +135,7 @@ fn a_running_answer_ends_at_the_limit_and_goes_on_when_it_is_raised() {
     let home = Home::with(&mock, "budget:\n  session: {hard_tokens: 20000}\n");
     let mut term = Term::sized(&home, &[], (100, 40));
     term.wait("What shall we work on?");
-    term.send("go\r").wait("The budget of this session is used up").wait("Raise by 20,000 tokens");
+    term.send("go\r").wait("The budget of this session is used up").wait("1 Raise by 2");
     assert_eq!(mock.count(), 1);
     let most = mock.requests()[0]["max_tokens"].as_u64().or(mock.requests()[0]["max_completion_tokens"].as_u64());
     assert!(most.is_some_and(|most| most < 20_000), "{most:?}");

@@ -2,37 +2,16 @@
 //! them a file that another child changed is not overwritten.
 
 use crate::harness::home::{err, out};
-use crate::harness::{Home, Mock, Step, Term, until};
+use crate::harness::{Home, Mock, Step, Term, git, until};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-fn git(folder: &Path, args: &[&str]) -> String {
-    let mut command = std::process::Command::new("git");
-    command.arg("-C").arg(folder).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    let done = command.output().unwrap();
-    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-    String::from_utf8_lossy(&done.stdout).trim().to_owned()
-}
 
 /// A home whose project is a repository with one commit, with a name for commits in its own settings.
 fn with_repository() -> Home {
     let home = Home::empty();
     home.config("approvals: {mode: yolo}\n");
-    let project = home.project();
-    git(&project, &["init", "-q", "-b", "main"]);
-    git(&project, &["config", "user.name", "a"]);
-    git(&project, &["config", "user.email", "a@b"]);
-    std::fs::write(project.join("a.txt"), "seed\n").unwrap();
-    git(&project, &["add", "."]);
-    git(&project, &["commit", "-qm", "one"]);
+    home.commits(&[("a.txt", "seed\n")]);
     home
-}
-
-fn model(home: &Home, script: &str) -> String {
-    let file = home.hermes().join("script.yaml");
-    std::fs::write(&file, script).unwrap();
-    format!("scripted:{}", file.display())
 }
 
 fn trees(home: &Home) -> PathBuf {
@@ -78,7 +57,7 @@ scenes:
 #[test]
 fn two_children_write_the_same_file_nothing_is_lost_and_one_is_merged() {
     let home = with_repository();
-    let script = model(&home, TWO_WRITERS);
+    let script = home.plays(TWO_WRITERS);
     // What is not committed stays where it is, and is in nobody's way.
     std::fs::write(home.project().join("mine.txt"), "mine\n").unwrap();
     let done = home.run(&["-m", &script, "-p", "fan out"]);
@@ -194,7 +173,7 @@ fn a_worktree_by_hand_is_removed_for_no_reason_that_keeps_it() {
 #[test]
 fn a_session_in_a_worktree_is_opened_on_the_screen_and_keeps_it() {
     let home = with_repository();
-    let script = model(&home, "scenes:\n  - when: 'hi'\n    steps: [{text: Hello there.}]\n");
+    let script = home.plays("scenes:\n  - when: 'hi'\n    steps: [{text: Hello there.}]\n");
     let mut term = Term::sized(&home, &["-m", &script], (120, 36));
     term.wait("❯");
     term.send("hi\r").wait("Hello there.");
@@ -233,7 +212,7 @@ fn without_worktrees_a_child_does_not_overwrite_what_its_sibling_changed() {
     let home = with_repository();
     // Notes of what others changed would name the goals, by which the scenes are found.
     home.config("approvals: {mode: yolo}\ncheckpoints: {tell_changes: false}\n");
-    let script = model(&home, SAME_FILE);
+    let script = home.plays(SAME_FILE);
     let done = home.run(&["-m", &script, "-p", "fan out"]);
     assert_eq!(out(&done), "Both are back.\n", "{}", err(&done));
     // The write was refused; after it was read again the patch was not.

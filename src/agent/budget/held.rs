@@ -1,6 +1,5 @@
 //! A model that is called only while the budget allows, whoever calls it: the one place that every call passes.
 
-use super::Need;
 use super::hold::{Hold, Refused};
 use super::purse::Purse;
 use crate::llm::message::Message;
@@ -111,22 +110,22 @@ impl Held {
         let answer = {
             let mut answer = std::pin::pin!(self.inner.stream(request, pieces, stop.clone()));
             loop {
+                // Whether what is spent is looked at, and whether as the store has it.
                 let look = tokio::select! {
                     biased;
                     Some(delta) = came.recv() => {
                         let look = hold.streamed(streamed.saw(&delta));
                         // Who reads no more waits for the answer alone.
                         let _ = sink.send(delta).await;
-                        look
+                        look.then_some(false)
                     }
                     answer = &mut answer => break answer,
-                    () = hold.stirred(), if over.is_none() => true,
+                    reads = hold.stirred(), if over.is_none() => Some(reads),
                 };
-                if look && over.is_none() {
-                    over = hold.over().await;
-                    if over.is_some() {
-                        stop.cancel();
-                    }
+                let Some(reads) = look.filter(|_| over.is_none()) else { continue };
+                over = hold.over(reads).await;
+                if over.is_some() {
+                    stop.cancel();
                 }
             }
         };
@@ -160,11 +159,7 @@ impl Provider for Held {
                         Refused::Cancelled => error(ErrorKind::Cancelled, "stopped".into()),
                     }
                 })?;
-                let is_bounded = hold.output < Need::of(self.inner.model(), open.input, request.max_output).output;
-                let bounded = is_bounded.then(|| Request {
-                    max_output: Some(u32::try_from(hold.output).unwrap_or(u32::MAX)),
-                    ..request.clone()
-                });
+                let bounded = hold.bound().map(|most| Request { max_output: Some(most), ..request.clone() });
                 self.within(&mut hold, bounded.as_ref().unwrap_or(request), sink, cancel).await
             } else {
                 self.inner.stream(request, sink, cancel).await

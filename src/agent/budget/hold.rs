@@ -35,6 +35,8 @@ pub struct Hold {
     /// Tokens of the answer so far, and those that are counted.
     streamed: (u64, u64),
     used: Tally,
+    /// What the day had spent when it was last read.
+    day: Tally,
     changes: watch::Receiver<u64>,
 }
 
@@ -131,7 +133,17 @@ impl Hold {
             books.running.plus(&used);
         }
         let changes = purse.0.tree.changed.subscribe();
-        Self { purse: purse.clone(), need: need.clone(), output, worst, shared, streamed: (0, 0), used, changes }
+        Self {
+            purse: purse.clone(),
+            need: need.clone(),
+            output,
+            worst,
+            shared,
+            streamed: (0, 0),
+            used,
+            day: Tally::default(),
+            changes,
+        }
     }
 
     /// The answer has so many tokens now. Whether it is to be looked at.
@@ -148,28 +160,35 @@ impl Hold {
             books.running.plus(&now);
         }
         (self.used, self.streamed.1) = (now, tokens);
-        self.purse.stir();
         true
     }
 
-    /// Something changed that may end it.
-    pub async fn stirred(&mut self) {
+    /// The answer that it is sent with is shorter than it might be.
+    pub fn bound(&self) -> Option<u32> {
+        (self.output < self.need.output).then(|| u32::try_from(self.output).unwrap_or(u32::MAX))
+    }
+
+    /// Something changed here that may end it, or (`true`) it is time to look at what other programs spent.
+    pub async fn stirred(&mut self) -> bool {
         tokio::select! {
             // The sender is in the purse.
-            _ = self.changes.changed() => {}
-            () = tokio::time::sleep(LOOK) => {}
+            _ = self.changes.changed() => false,
+            () = tokio::time::sleep(LOOK) => true,
         }
     }
 
-    /// Why requests that run end: with what they used so far, a limit is passed. `None`: they go on.
-    pub async fn over(&self) -> Option<Stop> {
+    /// Why requests that run end: with what they used so far, a limit is passed. `None`: they go on. Pieces of answers come
+    /// often, so the store is read only when it is asked for.
+    pub async fn over(&mut self, reads: bool) -> Option<Stop> {
         let root = self.purse.root();
         let since = root.today();
         let mut day = Tally::default();
         if root.budget().has_day() {
-            let spent = root.0.store.spent_since(since).await;
-            // What can't be read now is said before the next request.
-            day = root.known(since, spent.unwrap_or_default());
+            if reads && let Ok(spent) = root.0.store.spent_since(since).await {
+                // What can't be read now is said before the next request.
+                self.day = spent;
+            }
+            day = root.known(since, self.day);
             day.plus(&lock(&root.0.books).running);
         }
         let stop = self.purse.levels().find_map(|level| {
@@ -186,7 +205,9 @@ impl Hold {
             }
             level.budget().stop(&Spending { session, day })
         });
-        stop.map(|stop| self.purse.refuse(stop))
+        // What had arrived is a part of the request that follows.
+        let next = Need { input: self.need.input + self.streamed.0, ..self.need.clone() };
+        stop.map(|stop| self.purse.refuse(stop.of_request(&next)))
     }
 }
 

@@ -205,7 +205,7 @@ impl Purse {
 
     /// Whether anything is limited.
     pub fn is_limited(&self) -> bool {
-        !lock(&self.0.books).budget.config.is_empty() || self.0.parent.as_ref().is_some_and(Self::is_limited)
+        self.levels().any(|level| !lock(&level.0.books).budget.config.is_empty())
     }
 
     /// Whether a model may be called now, with a request of so many tokens.

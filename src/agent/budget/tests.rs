@@ -307,6 +307,7 @@ fn four_fifths_of_a_hard_limit_are_told_where_no_soft_one_is_set() {
             "soft limit reached: all sessions of today used 499 of 499 tokens (budget.day.soft_tokens); the hard limit is 500 tokens",
         ]
     );
+    assert!(told(tally(1_001, 5.0, 0), tally(0, 0.0, 0)).is_empty(), "that it is used up is said anyhow");
     let raised = Budget { raise: Raise { cost: 5.0, ..Raise::default() }, ..budget };
     let names = |spent| raised.crossed(&spent, 7).into_iter().map(|crossing| crossing.name).collect::<Vec<_>>();
     let spent = |cost| Spending { session: tally(1, cost, 0), day: Tally::default() };
@@ -386,7 +387,11 @@ async fn a_request_that_runs_ends_at_the_limit() {
     let said = error.partial.expect("what had arrived stays").text.len();
     assert!((15_000..17_500).contains(&said), "{said}");
     assert_eq!(world.model.requests()[0].max_output, Some(3_998), "the answer was to be no longer");
-    assert!(purse.refused().is_some_and(|stop| stop.text.contains("is used up")));
+    let refused = purse.refused().expect("it says why");
+    assert!(refused.text.contains("is used up"), "{refused}");
+    // What had arrived goes with the next request.
+    let Way::Raise { lacks, .. } = refused.way else { panic!("{refused:?}") };
+    assert!(lacks.tokens > 1_000 + 4_000 + 1_000, "{lacks:?}");
     assert!(purse.stopped().await.is_some(), "what had arrived is spent");
 }
 

@@ -311,13 +311,13 @@ pub(super) fn at_an_ended_one(model: &Model) -> bool {
 
 /// The running foreground command goes on in the background; so do children that a call waits for.
 pub fn background(model: &mut Model, out: &mut Vec<Effect>) {
-    let shown = shown(model)
-        .filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id))
-        .map(|row| row.id.clone());
-    // A command of a child is none of this session's.
+    let shown = shown(model).filter(|row| is_running(row) && !row.background && !editor::is(model, &row.id));
+    // A command of a child is none of this session's, unless the keys go to it.
     let own = |row: &&ProcessInfo| model.tab.of.as_ref().is_none_or(|session| row.task == session.0);
     let waits = waits_for_children(model);
-    let found = shown.or_else(|| foreground(model).filter(|row| own(row) || !waits).last().map(|row| row.id.clone()));
+    let meant = |row: &&ProcessInfo| own(row) || !waits;
+    let shown = shown.filter(|row| meant(row) || model.tab.focus == Pane::Terminal);
+    let found = shown.or_else(|| foreground(model).filter(meant).last()).map(|row| row.id.clone());
     match found {
         Some(id) => out.push(Effect::Process(ProcessCommand::Background(id))),
         None if waits => out.push(Effect::Agent(AgentCommand::ToBackground)),
